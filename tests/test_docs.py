@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import itertools
 import json
 import re
 import runpy
@@ -24,7 +25,6 @@ import pytest
 from doorward import AgentTool, Gateway
 from doorward.config import config
 from doorward.config import settings as models
-from doorward.config.approval_settings import ApprovalSettings
 from doorward.config.environment import from_environment
 from doorward.config.http_settings import HttpSettings, OAuthSettings
 from doorward.config.plan_settings import PlanSettings
@@ -34,6 +34,7 @@ from doorward.plugins import hookspecs
 from doorward.program_api.helpers import HELPERS
 from doorward.results.outcome_schema import outcome_schema
 from doorward.secrets.store import Secrets
+from doorward_approvals.settings import ApprovalSettings
 from doorward_cli.installed_commands import own_commands
 from doorward_dist.settings import check_tables
 from doorward_dist.source import read
@@ -476,7 +477,9 @@ def test_every_hook_is_documented() -> None:
     headings = re.findall(r"^### (\w+)\((.*)\)$", tutorials(), re.MULTILINE)
     shown = dict(headings)
     assert len(shown) == len(headings)
-    specs = {name: spec for group in hookspecs.SPECS for name, spec in vars(group).items() if not name.startswith("_")}
+    of_capabilities = [getattr(entry.point.load(), "hookspecs", ()) for entry in installed() if entry.kind == "plugin"]
+    groups = [*hookspecs.SPECS, *itertools.chain(*of_capabilities)]
+    specs = {name: spec for group in groups for name, spec in vars(group).items() if inspect.isfunction(spec)}
     assert shown == {name: ", ".join(list(inspect.signature(spec).parameters)[1:]) for name, spec in specs.items()}
     for name, spec in specs.items():
         about = tutorials().partition(f"\n### {name}(")[2].partition("\n#")[0]

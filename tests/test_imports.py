@@ -76,8 +76,8 @@ def test_no_module_imports_doorward_itself() -> None:
 def test_what_is_imported_of_ours_is_declared(package: Path) -> None:
     """A distribution depends on every other one of ours that it imports."""
     about = toml(package.parent.parent / "pyproject.toml")["project"]
-    extra = about.get("optional-dependencies", {}).get("cli", ())  # of a library that has a command
-    declared = {Requirement(text).name.replace("-", "_") for text in (*about["dependencies"], *extra)}
+    extras = [text for extra in about.get("optional-dependencies", {}).values() for text in extra]
+    declared = {Requirement(text).name.replace("-", "_") for text in (*about["dependencies"], *extras)}
     ours = {each.partition(".")[0] for file in modules(package).values() for each in named(file)} & {
         p.name for p in PACKAGES
     }

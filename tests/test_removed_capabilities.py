@@ -26,13 +26,20 @@ class Capability(NamedTuple):
 
 CAPABILITIES = [
     Capability(
+        "doorward-approvals",
+        "[approvals]\nlogin = true\n",
+        ("DOORWARD_APPROVALS__LOGIN", "true"),
+        plugin="approvals",
+        command="approvals",
+    ),
+    Capability(
         "doorward-budgets",
         "[[budgets]]\ncalls = 100\n",
         ("DOORWARD_BUDGETS", '[{"calls": 100}]'),
         "price = 1",
         "budgets",
         "budgets",
-    )
+    ),
 ]
 
 
@@ -82,6 +89,8 @@ async def test_a_start_is_refused(doorward_host: Host, capability: Capability) -
 
 async def test_a_server_is_out_of_use(doorward_host: Host, capability: Capability) -> None:
     """By its key; the other servers serve."""
+    if not capability.server_key:
+        return
     text = priced(capability)
     async with doorward_host.gateway(text, index=index(doorward_host)) as gate:
         assert await gate.call("weather.get_forecast", {"city": "Oslo"})
@@ -101,3 +110,18 @@ def test_its_command_says_what_to_install(
     monkeypatch.setattr("doorward.config.distribution.find_index", lambda: found)
     ended = cli(capability.command)
     assert (ended.code, f"pip install {capability.distribution}" in ended.err) == (2, True), ended.err
+
+
+async def test_what_a_person_has_to_approve_of_is_refused(doorward_host: Host) -> None:
+    """By a rule that says `confirm`, whether nobody asks because it is not installed or because it is not in use; the
+    other calls are made."""
+    text = CONFIG + '[[policy.rules]]\nclass = "write"\nthen = "confirm"\n'
+    without = index(doorward_host, "doorward-approvals")
+    for config, installed_here in ((text, without), (f"capabilities = []\n{text}", index(doorward_host))):
+        async with doorward_host.gateway(config, index=installed_here) as gate:
+            assert await gate.call("weather.get_forecast", {"city": "Oslo"})
+            with pytest.raises(DoorwardError, match="needs a person's approval, and nothing here asks") as refused:
+                await gate.call("weather.add_station", {"city": "Oslo"})
+            assert "pip install doorward-approvals" in (refused.value.hint or "")
+            outcome = await gate.execute("await weather.add_station(city='Oslo')")
+            assert (outcome.waiting, outcome.error and outcome.error.type) == (None, "Refused")

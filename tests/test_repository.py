@@ -46,7 +46,7 @@ hatchling and pip are started."""
 SEVERAL = {
     "cli": {
         *("init", "add", "remove", "compile", "clean", "list", "search", "show", "learned", "call", "login", "policy"),
-        *("approvals", "run", "runs", "runs.commit", "runs.undo", "plugins", "schema", "completion", "doctor"),
+        *("run", "runs", "runs.commit", "runs.undo", "plugins", "schema", "completion", "doctor"),
     },
     "auth_static": {"static", "bearer", "jwt", "basic", "api_key"},
     "mcp_server": {"serve", "token", "health"},
@@ -54,7 +54,12 @@ SEVERAL = {
     "secrets": {"cmd", "keyring"},
 }
 """Folders that give other names than the one that they are called by."""
-COMMANDS = {"audit_jsonl": {"audit"}, "budgets": {"budgets"}, "clients": {"connect", "import", "setup"}}
+COMMANDS = {
+    "approvals": {"approvals"},
+    "audit_jsonl": {"audit"},
+    "budgets": {"budgets"},
+    "clients": {"connect", "import", "setup"},
+}
 """Folders that have commands besides what they are called by."""
 OWNED = ("doorward.table", "doorward.server_key")
 """The groups of what a hook plugin owns in the configuration."""
@@ -265,12 +270,12 @@ def test_what_standard_brings() -> None:
         "doorward.cache": {"sqlite"},
         "doorward.command": {
             *SEVERAL["cli"],
-            *("audit", "budgets", "serve", "token", "health", "sandbox", "connect", "import", "setup"),
+            *("approvals", "audit", "budgets", "serve", "token", "health", "sandbox", "connect", "import", "setup"),
         },
         "doorward.executor": {"monty"},
-        "doorward.plugins": {"ast", "audit_jsonl", "budgets", "clients", "cmd", "keyring"},
+        "doorward.plugins": {"approvals", "ast", "audit_jsonl", "budgets", "clients", "cmd", "keyring"},
         "doorward.server_key": {"price"},
-        "doorward.table": {"budgets"},
+        "doorward.table": {"approvals", "budgets"},
         "doorward.source": {"openapi", "mcp"},
     }
 
@@ -298,6 +303,7 @@ def test_what_the_command_line_says_of_commands_of_others() -> None:
 def test_what_core_says_of_tables_of_others() -> None:
     """Each table, and each key of servers, with the distribution of its owner."""
     told = json.loads((CORE / "src/doorward/packages/owned.json").read_text(encoding="utf-8"))
+    assert told.pop("then") == {"confirm": "doorward-approvals"}
     given: dict[str, dict[str, str]] = {kind: {} for kind in told}
     for about in (project(folder)["project"] for folder in DISTRIBUTIONS):
         for kind in told:
@@ -372,8 +378,8 @@ def test_plugins_import_only_what_is_offered() -> None:
     wrong = []
     for folder in [*LIBS, *PLUGINS]:
         about = project(folder)["project"]
-        extra = about.get("optional-dependencies", {}).get("cli", ())
-        built_on = {Requirement(text).name.replace("-", "_") for text in (*about["dependencies"], *extra)}
+        extras = [text for extra in about.get("optional-dependencies", {}).values() for text in extra]
+        built_on = {Requirement(text).name.replace("-", "_") for text in (*about["dependencies"], *extras)}
         for file in sources(folder):
             ours = {module for module in imports(file) if module.partition(".")[0].startswith("doorward")}
             allowed = {"doorward.administration", *(name for name in built_on if name.startswith("doorward"))}

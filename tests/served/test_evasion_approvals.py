@@ -14,8 +14,8 @@ from typing import Any
 
 import mcp_types as t
 import pytest
-from doorward.approvals.answering import answer
-from doorward.approvals.sqlite_approvals import SqliteApprovals
+from doorward_approvals.answering import answer
+from doorward_approvals.sqlite_approvals import SqliteApprovals
 
 from .evasion import Bank, banking
 from .product import Agent, Project, web

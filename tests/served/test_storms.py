@@ -13,9 +13,9 @@ from typing import Any
 
 import mcp_types as t
 import pytest
-from doorward.approvals.answering import answer
-from doorward.approvals.sqlite_approvals import SqliteApprovals
 from doorward.model.errors import DoorwardError
+from doorward_approvals.answering import answer
+from doorward_approvals.sqlite_approvals import SqliteApprovals
 
 from .evasion import Bank, banking
 from .planning import Desk, made

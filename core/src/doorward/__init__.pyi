@@ -7,6 +7,7 @@ from doorward.config.config import module_name as module_name
 from doorward.config.settings import Config as Config
 from doorward.config.validation import validate as validate
 from doorward.data.clean_text import clean_text as clean_text
+from doorward.data.frozen import frozen as frozen
 from doorward.data.headers import is_hidden_header as is_hidden_header
 from doorward.data.headers import shown_headers as shown_headers
 from doorward.data.json_reading import decoded as decoded
@@ -62,7 +63,8 @@ from doorward.model.abilities import TellsUpstreams as TellsUpstreams
 from doorward.model.agent_tools import AgentTool as AgentTool
 from doorward.model.agent_tools import ToolAnswer as ToolAnswer
 from doorward.model.agent_tools import ToolCaller as ToolCaller
-from doorward.model.approvals import ApprovalRequest as ApprovalRequest
+from doorward.model.approving import APPROVALS as APPROVALS
+from doorward.model.approving import AsksApproval as AsksApproval
 from doorward.model.call_trace import CallTrace as CallTrace
 from doorward.model.call_trace import RequestTrace as RequestTrace
 from doorward.model.calls import Call as Call
@@ -75,6 +77,7 @@ from doorward.model.contexts import ServerContext as ServerContext
 from doorward.model.deciders import Decider as Decider
 from doorward.model.deciders import Scope as Scope
 from doorward.model.decisions import Decision as Decision
+from doorward.model.decisions import effect as effect
 from doorward.model.drivers import Auth as Auth
 from doorward.model.drivers import Cache as Cache
 from doorward.model.drivers import Observer as Observer
@@ -176,12 +179,13 @@ from doorward.secrets.store import Secrets as Secrets
 from doorward.secrets.store import Template as Template
 
 __all__ = [
+    "APPROVALS",
     "ARTEFACT_URI",
     "AgentTool",
     "Aliases",
     "ApiError",
-    "ApprovalRequest",
     "Artefact",
+    "AsksApproval",
     "Auth",
     "AuthChosen",
     "Busy",
@@ -318,10 +322,12 @@ __all__ = [
     "clean_text",
     "current_trace",
     "decoded",
+    "effect",
     "escaped",
     "first_sentence",
     "flocked",
     "found_tokens",
+    "frozen",
     "hookimpl",
     "hookspec",
     "if_repeated",

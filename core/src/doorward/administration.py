@@ -1,5 +1,5 @@
 """For what administers a gateway, such as the command line: the configuration as it is read and written, secrets in it,
-installed packages, stored runs and requests, and texts.
+installed packages, stored runs, and texts.
 
 A name is loaded when it is first imported, so that `doorward --help` imports next to nothing.
 """
@@ -10,9 +10,8 @@ import importlib
 from typing import Any
 
 _EXPORTS = {
-    "approvals.answering": ("answer_in_words", "answer_request", "answer_together"),
-    "approvals.shown": ("request_as_text",),
     "arguments.binding": ("bind_arguments", "fits_parameter", "takes_text"),
+    "arguments.documented_secrets": ("DocumentedSecrets",),
     "arguments.files": ("artefact_uri", "takes_file"),
     "catalog.catalog": ("Catalog",),
     "catalog.enhancements": ("read_enhancement", "stored_enhancement"),
@@ -25,7 +24,7 @@ _EXPORTS = {
     "config.settings": ("EVERYONE", "ServerSettings"),
     "config.validation": ("explain",),
     "data.clean_text": ("visible",),
-    "data.quoting": ("indented",),
+    "data.quoting": ("in_one_line", "indented"),
     "data.values": ("plain_value",),
     "data.wording": ("clean",),
     "describe.additions": ("example_call",),
@@ -35,8 +34,8 @@ _EXPORTS = {
     "host.logs": ("Bounded", "log_stream"),
     "journal.journals": ("Journals", "state_in_words"),
     "journal.replay": ("StoredJournal",),
-    "model.approvals": ("APPROVAL_SCOPES",),
     "model.names": ("qualified", "some"),
+    "model.outcomes": ("PlannedCalls",),
     "model.settings": ("expand",),
     "packages.index": ("canonical", "near_group"),
     "packages.install_hints": ("executors_of", "to_install"),
@@ -50,8 +49,9 @@ _EXPORTS = {
     "policy.rules": ("Rule",),
     "programs.languages": ("is_script", "language_named", "language_of_file"),
     "programs.program_text": ("telling_line",),
-    "results.outcome_text": ("outcome_as_dict", "outcome_as_text"),
+    "results.outcome_text": ("outcome_as_dict", "outcome_as_text", "planned_calls"),
     "secrets.detection": ("hide", "hide_arguments", "hide_whole", "is_named_secret", "mask_tokens"),
+    "secrets.outgoing": ("without_drawn_tokens",),
     "secrets.references": ("Reference", "find", "is_credential", "is_plain", "joined", "to_variable", "unescaped"),
     "secrets.scrubber": ("MIN_SECRET_CHARACTERS", "is_guessable"),
     "servers.auths": ("check_auth", "url_of"),
@@ -61,7 +61,6 @@ _EXPORTS = {
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
 _NAMES_THERE = {
-    "answer_request": "answer",
     "artefact_uri": "handle",
     "bind_arguments": "bind",
     "config_layers": "layers",
@@ -78,7 +77,6 @@ _NAMES_THERE = {
     "plain_value": "plain",
     "read_config": "read",
     "read_enhancement": "read",
-    "request_as_text": "as_text",
     "response_type": "response",
     "rule_steps": "steps",
     "stored_enhancement": "stored",

@@ -1,12 +1,9 @@
 # `make reference` writes this file.
 from doorward.access.effects import Effects as Effects
-from doorward.approvals.answering import answer as answer_request
-from doorward.approvals.answering import answer_in_words as answer_in_words
-from doorward.approvals.answering import answer_together as answer_together
-from doorward.approvals.shown import as_text as request_as_text
 from doorward.arguments.binding import bind as bind_arguments
 from doorward.arguments.binding import fits as fits_parameter
 from doorward.arguments.binding import takes_text as takes_text
+from doorward.arguments.documented_secrets import DocumentedSecrets as DocumentedSecrets
 from doorward.arguments.files import handle as artefact_uri
 from doorward.arguments.files import takes_file as takes_file
 from doorward.catalog.catalog import Catalog as Catalog
@@ -32,6 +29,7 @@ from doorward.config.settings import EVERYONE as EVERYONE
 from doorward.config.settings import ServerSettings as ServerSettings
 from doorward.config.validation import explain as explain
 from doorward.data.clean_text import visible as visible
+from doorward.data.quoting import in_one_line as in_one_line
 from doorward.data.quoting import indented as indented
 from doorward.data.values import plain as plain_value
 from doorward.data.wording import clean as clean
@@ -46,9 +44,9 @@ from doorward.host.logs import stderr as log_stream
 from doorward.journal.journals import Journals as Journals
 from doorward.journal.journals import state_in_words as state_in_words
 from doorward.journal.replay import StoredJournal as StoredJournal
-from doorward.model.approvals import APPROVAL_SCOPES as APPROVAL_SCOPES
 from doorward.model.names import qualified as qualified
 from doorward.model.names import some as some
+from doorward.model.outcomes import PlannedCalls as PlannedCalls
 from doorward.model.settings import expand as expand
 from doorward.packages.index import canonical as canonical
 from doorward.packages.index import near_group as near_group
@@ -73,11 +71,13 @@ from doorward.programs.languages import of_file as language_of_file
 from doorward.programs.program_text import telling_line as telling_line
 from doorward.results.outcome_text import as_dict as outcome_as_dict
 from doorward.results.outcome_text import as_text as outcome_as_text
+from doorward.results.outcome_text import planned_calls as planned_calls
 from doorward.secrets.detection import hide as hide
 from doorward.secrets.detection import hide_arguments as hide_arguments
 from doorward.secrets.detection import hide_whole as hide_whole
 from doorward.secrets.detection import is_named_secret as is_named_secret
 from doorward.secrets.detection import mask_tokens as mask_tokens
+from doorward.secrets.outgoing import without_drawn_tokens as without_drawn_tokens
 from doorward.secrets.references import Reference as Reference
 from doorward.secrets.references import find as find
 from doorward.secrets.references import is_credential as is_credential
@@ -97,11 +97,11 @@ from doorward.undo.undoing import Undone as Undone
 from doorward.views.vector_file import VectorFile as VectorFile
 
 __all__ = [
-    "APPROVAL_SCOPES",
     "BY_RECORD",
     "Bounded",
     "Catalog",
     "Distribution",
+    "DocumentedSecrets",
     "EVERYONE",
     "Effects",
     "Journals",
@@ -109,6 +109,7 @@ __all__ = [
     "Loaded",
     "MIN_SECRET_CHARACTERS",
     "Manifest",
+    "PlannedCalls",
     "PolicyRules",
     "RESERVED_NAMES",
     "Reference",
@@ -121,9 +122,6 @@ __all__ = [
     "Undoing",
     "Undone",
     "VectorFile",
-    "answer_in_words",
-    "answer_request",
-    "answer_together",
     "artefact_uri",
     "as_json",
     "beside",
@@ -152,6 +150,7 @@ __all__ = [
     "hide_arguments",
     "hide_whole",
     "idle_rules",
+    "in_one_line",
     "indented",
     "is_credential",
     "is_guessable",
@@ -169,12 +168,12 @@ __all__ = [
     "outcome_as_dict",
     "outcome_as_text",
     "plain_value",
+    "planned_calls",
     "qualified",
     "read_config",
     "read_enhancement",
     "recorded_files",
     "refuse_link",
-    "request_as_text",
     "response_type",
     "rule_steps",
     "server_model_for",
@@ -192,5 +191,6 @@ __all__ = [
     "url_of",
     "variables_of_server",
     "visible",
+    "without_drawn_tokens",
     "write_file",
 ]

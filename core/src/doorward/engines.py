@@ -1,13 +1,11 @@
 """What authors of storage engines import besides `doorward`: for engines of the catalog, of artefacts, of what is
-learned from use, of requests for approval, or of the journals of runs.
+learned from use, or of the journals of runs; and by which such files are sealed.
 
 `Gateway.open(stores=Stores(…))` uses an engine; the testing kit has a conformance class for each kind.
 """
 
 from __future__ import annotations
 
-from doorward.approvals.binding import Binding
-from doorward.approvals.store import ApprovalStore
 from doorward.calls.artefact_store import ArtefactStore, StoredArtefact
 from doorward.catalog.store import (
     Broken,
@@ -22,13 +20,13 @@ from doorward.catalog.store import (
 from doorward.journal_files.given import Given
 from doorward.journal_files.store import RunFile, RunStore, StoredRun
 from doorward.learning.lessons import Amount, Lesson, LessonStore
+from doorward.secrets.sealing import Box, Sealing
 from doorward.stores import Stores
 
 __all__ = [
     "Amount",
-    "ApprovalStore",
     "ArtefactStore",
-    "Binding",
+    "Box",
     "Broken",
     "CatalogReader",
     "CatalogStore",
@@ -40,6 +38,7 @@ __all__ = [
     "Row",
     "RunFile",
     "RunStore",
+    "Sealing",
     "StoredArtefact",
     "StoredEnhancement",
     "StoredObservation",

@@ -20,7 +20,6 @@ from doorward.access.principals import Principals
 from doorward.access.rate_limit import RateLimit
 from doorward.access.readiness import Readiness
 from doorward.access.usage_file import UsageFile
-from doorward.approvals.approvals import Approvals
 from doorward.calls.artefacts import Artefacts, Page
 from doorward.calls.broker import Broker
 from doorward.calls.inverses import Inverses
@@ -91,7 +90,7 @@ class Gateway:
         plugins.load_configured(loaded, self.state, server_key=self._server_key, members=members_of(self.config.groups))
         self.observers = Observers(loaded, plugins, self.state)
         shared = shared and stores is None  # whoever brings their own stores has no files of ours
-        stores = stores or Stores.in_folder(self.state, self.config.vault_key)
+        stores = stores or Stores.in_folder(self.state)
         seals = None
         if loaded.distribution is not None and loaded.distribution.governs:
             from doorward.catalog.seals import Seals
@@ -110,11 +109,8 @@ class Gateway:
         policy.use(Deciders(plugins))
         self.learning = Learning(self.config.search, stores.lessons, self.catalog)
         self.counters = UsageFile(self.state / "usage.db")
-        asked = Approvals(self.config.approvals, stores.approvals, plugins, self.servers, self.catalog)
         inverses = Inverses(lambda: self.servers.inverses)
         plugins.manager.register(inverses, "doorward.undo")
-        if policy.decides or self.config.approvals.login:
-            plugins.manager.register(asked, "doorward.approvals")
         self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets, self.learning, self.counters)
         self.views = SearchViews(loaded, plugins, self.catalog, self.state)
         self.discovery = Discovery(
@@ -143,15 +139,16 @@ class Gateway:
         )  # fmt: skip
         self.runs = StoredRuns(
             journals, self.config.runs, self.limits, admission, self._execution, self._artefacts, self.ready,
-            asks=policy.decides or self.config.approvals.login,
+            asks=lambda: any(layer.waits for _, layer in self.broker.layers.all),
         )  # fmt: skip
         self.plans = Plans(
-            self.runs, admission, self._execution, self.broker, self.catalog, asked, self._artefacts, self.executors,
-            self.ready,
+            self.runs, admission, self._execution, self.broker, self.catalog, self.services, self._artefacts,
+            self.executors, self.ready,
         )  # fmt: skip
         plugins.manager.register(PlanTools(), "doorward.plans")
         plugins.manager.register(RunTools(), "doorward.runs")
         plugins.hook.gateway_made(gateway=self)
+        self.chain()  # layers that cannot be put in order stop the start
 
     @property
     def modes(self) -> Mapping[str, str]:
@@ -271,6 +268,11 @@ class Gateway:
         """
         await self.ready()
         return await self.discovery.describe(function_names(names), principal, self.languages.of_texts(language))
+
+    @property
+    def decides(self) -> bool:
+        """Whether single calls are decided, so that a person may have to approve of one."""
+        return self.broker.permissions.policy.decides
 
     def chain(self) -> list[dict[str, str]]:
         """The layers around runs and around calls, outermost first: `[{"around", "layer", "plugin", "distribution"}]`;

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from doorward import Call, Capabilities, Compiled, Door, Function, Planned, Program, ProgramResult, Reply
-from doorward.approvals.sqlite_approvals import SqliteApprovals
+from doorward_approvals.sqlite_approvals import SqliteApprovals
 from doorward_testing.samples import InProcess, Weather
 from doorward_testing.samples import _Running as Running
 
@@ -121,6 +121,31 @@ plugins = []
 [servers.weather]
 source = "stations"
 """
+
+
+@pytest.fixture(autouse=True)
+def _installed(doorward_host: Any) -> None:
+    doorward_host.install_real("approvals")
+
+
+class Person:
+    """The client of a run, whose person answers as `reply` says of the question."""
+
+    def __init__(self, reply: Callable[[Mapping[str, Any]], Any]) -> None:
+        self.reply = reply
+        self.asked: list[Mapping[str, Any]] = []
+
+    async def progress(self, done: float, total: float | None = None, message: str = "") -> None: ...
+
+    async def ask(self, method: str, params: Mapping[str, Any]) -> Any:
+        assert method == "elicitation/create"
+        self.asked.append(params)
+        found = self.reply(params)
+        return await found if hasattr(found, "__await__") else found
+
+
+def says(answer: str) -> Person:
+    return Person(lambda question: {"action": "accept", "content": {"answer": answer}})
 
 
 def requests(gate: Any) -> list[Any]:

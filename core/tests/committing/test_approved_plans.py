@@ -8,14 +8,12 @@ from typing import Any
 
 import anyio
 import pytest
-from doorward.approvals.answering import answer
-from doorward.approvals.shown import as_text
-from doorward.approvals.sqlite_approvals import SqliteApprovals
 from doorward.serving import as_text as outcome_text
+from doorward_approvals.answering import answer
+from doorward_approvals.shown import as_text
+from doorward_approvals.sqlite_approvals import SqliteApprovals
 
-from ..approvals.conftest import Person, says
-from ..approvals.test_approvals import requests as gate_requests
-from .conftest import CONFIG, READ, WORLD, Stations, requests
+from .conftest import CONFIG, READ, WORLD, Person, Stations, requests, says
 from .test_commits import CODE, WRITTEN, planned
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -65,7 +63,8 @@ async def test_a_person_reads_all_calls_of_a_plan(doorward_host: Any, writes: An
         await gate.plans.commit(outcome.plan.id, client=(person := says("deny")))
         many = await gate.execute(code.format(60, "x" * 1000), mode="plan")
         await gate.plans.commit(many.plan.id, client=(other := says("deny")))
-        (request,) = [each for each in gate_requests(gate) if each.run == many.plan.id]
+        asked = SqliteApprovals(gate.state / "approvals.db").all(0.0)
+        (request,) = [each for each in asked if each.run == many.plan.id]
     (told,), lines = [each["message"] for each in person.asked], outcome_text(outcome).splitlines()
     shown = [line for line in lines if line.startswith("  ")]
     assert len(shown) == 40

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from doorward import Function, LimitExceeded
-from doorward.approvals.shown import as_text
 from doorward.plans.change_set import ChangeSet
 from doorward.serving import as_text as outcome_text
+from doorward_approvals.shown import as_text
 
 from .conftest import CONFIG, READ, WORLD, Stations
 from .test_approved_plans import RULE, requests, say

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from doorward import File
-from doorward.approvals.shown import as_text as request_text
 from doorward.serving import as_text
+from doorward_approvals.shown import as_text as request_text
 
 from .conftest import CONFIG, requests
 from .test_commits import planned

@@ -1,4 +1,4 @@
-"""What the log says of runs, calls and approvals."""
+"""What the log says of runs and calls."""
 
 from __future__ import annotations
 
@@ -11,27 +11,22 @@ from ..conftest import CONFIG
 
 pytestmark = pytest.mark.anyio
 
-CONFIRMED = """
-[[policy.rules]]
-match = "weather.add_station"
-then = "confirm"
-"""
 PROGRAM = """
 await weather.get_forecast(city="Oslo-of-the-fjord")
 try:
     await weather.fail()
 except doorward.ApiError:
-    await weather.add_station(city="Oslo")
+    raise
 """
 
 
 @pytest.mark.parametrize("level", ["info", "warning"])
-async def test_each_run_call_and_question_is_a_line(doorward_host: Any, level: str) -> None:
+async def test_each_run_and_call_is_a_line(doorward_host: Any, level: str) -> None:
     """At `info`, with names and how it ended, and no content; at the usual level there is none."""
     with structlog.testing.capture_logs() as lines:
-        async with doorward_host.gateway(f'log_level = "{level}"\n{CONFIG}{CONFIRMED}') as gate:
+        async with doorward_host.gateway(f'log_level = "{level}"\n{CONFIG}') as gate:
             outcome = await gate.execute(f"import doorward{PROGRAM}", timeout=5)
-    assert outcome.waiting
+    assert outcome.error
     said = [line for line in lines if line["log_level"] == "info"]
     if level == "warning":
         assert said == []
@@ -41,7 +36,5 @@ async def test_each_run_call_and_question_is_a_line(doorward_host: Any, level: s
     assert calls["weather.fail"]["error"] == "ApiError"
     [run] = [line for line in said if line["event"] == "run"]
     assert (run["principal"], run["calls"]) == ("local", 2)
-    assert run["waits_for"] == "approval"
-    [asked] = [line for line in said if line["event"] == "approval_wanted"]
-    assert asked["function"] == "weather.add_station"
+    assert run["error"] == "server: ApiError"
     assert "fjord" not in str(said)

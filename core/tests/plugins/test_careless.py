@@ -29,7 +29,6 @@ from doorward import (
     ServerError,
     hookimpl,
 )
-from doorward.approvals.answering import answer
 from doorward.calls.broker import check_decided
 from doorward.plugins.function_checks import drop_unusable
 from doorward.plugins.hook_answers import Unfit, expected
@@ -447,15 +446,6 @@ async def test_an_answer_that_no_program_could_use_is_a_defect_of_its_source(
     assert "(in source 'mine' of acme 2.1)" in message
     assert "s3cret" not in message
     assert "good" not in message
-
-
-@pytest.mark.parametrize("given", [("no",), (1,), (None,), ("",)])
-def test_only_true_is_a_yes(given: tuple[Any]) -> None:
-    """A channel that hands on what a person typed approves of nothing: "no" is true in Python."""
-    with pytest.raises(InvalidArguments, match="an answer is True or False"):
-        answer(None, "k3q9", *given, by="ann")  # type: ignore[arg-type]
-    with pytest.raises(InvalidArguments, match="an answer is True or False"):
-        answer(None, "k3q9", True, by=None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

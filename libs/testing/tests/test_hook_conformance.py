@@ -154,46 +154,6 @@ class TestBlackens(ResultChangeConformance):
         return [(call_of(), {"n": 1})]
 """
 
-CHANNEL = """
-import threading
-
-from doorward import DoorwardError, InvalidArguments, hookimpl
-from doorward_testing import ApprovalChannelConformance
-
-
-class Chat:
-    def __init__(self):
-        self.lines, self.waiting = [], {}
-
-    @hookimpl
-    def approval_wanted(self, request, answer):
-        self.waiting[request.id] = answer
-        self.lines.append(f"{request.principal}: {request.function}({request.arguments})")
-
-    def says(self, id, yes):
-        def answers():
-            try:
-                self.waiting[id](yes, by="ann")
-            except InvalidArguments:
-                self.lines.append("too late")
-
-        threading.Thread(target=answers).start()
-
-
-class TestChat(ApprovalChannelConformance):
-    plugin = Chat
-
-    def made(self, host):
-        self.chat = Chat()
-        return self.chat
-
-    async def told(self):
-        return "".join(self.chat.lines)
-
-    async def answered(self, request, yes):
-        self.chat.says(request.id, yes)
-"""
-
 ADDS = """
 from types import SimpleNamespace
 
@@ -307,7 +267,6 @@ GOOD = {
     "observer": OBSERVER,
     "scheme": SCHEME,
     "changes": CHANGES,
-    "channel": CHANNEL,
     "adds": ADDS,
 }
 
@@ -543,31 +502,6 @@ MISTAKES = {
         ("return blackened(result)", "return object()"),
         "test_it_raises_nothing",
         "it answered object for the result None",
-    ),
-    "hides the arguments": (
-        CHANNEL,
-        ("({request.arguments})", ""),
-        "test_the_person_reads_what_is_asked",
-        "the person does not read 'R-17'",
-    ),
-    "says yes itself": (
-        CHANNEL,
-        ("        self.lines.append(f", "        answer(True, by='me')\n        self.lines.append(f"),
-        "test_an_answer_comes_back[True]",
-        "it answered before the person did",
-    ),
-    "always says yes": (
-        CHANNEL,
-        ("[id](yes,", "[id](True,"),
-        "test_an_answer_comes_back[False]",
-        "the person said False, and `answer` was called with True",
-    ),
-    "nobody": (CHANNEL, ('by="ann"', 'by=""'), "test_an_answer_comes_back[True]", "say who answered"),
-    "odd requests": (
-        CHANNEL,
-        ("        self.lines.append(f", "        request.arguments.encode()\n        self.lines.append(f"),
-        "test_it_keeps_nobody_waiting",
-        "Send in a thread, and log what fails.",
     ),
     "no type that a schema has": (
         TOOLS, ("n: int = 2", "n: complex = 2"), "test_its_tools", "Arguments are str, bool, int, float, list or dict."

@@ -10,7 +10,6 @@ import pytest
 from doorward.model.errors import ConfigError
 from doorward_cli.config_file import change_config
 from doorward_cli.project import begin
-from doorward_cli.rules import put_before
 from doorward_cli.servers import put_server, remove_server
 from doorward_cli.shared import Project
 
@@ -25,11 +24,6 @@ ODD = RULE.format("confirm") + 'when = "args."\n'
         (TEXT, lambda project: put_server(project, "b", {"source": "none"})),
         (TEXT + ODD, lambda project: put_server(project, "b", {"source": "mcp", "command": ["x"]})),
         (TEXT + ODD, lambda project: remove_server(project, "a")),
-        (TEXT + RULE.format("confirm"), lambda project: put_before(project, {"then": "no"}, "[[policy.rules]] 1")),
-        (
-            TEXT + RULE.format("confirm"),
-            lambda project: put_before(project, {"when": "1", "then": "allow"}, "[[policy.rules]] 1"),
-        ),
         (TEXT, lambda project: change_config(project, "[limits]\nno = 1\n")),
         (TEXT, lambda project: put_server(project, "a", {"source": "openapi"}, replace=True)),
     ],

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from doorward.arguments import binding
@@ -15,7 +15,7 @@ from doorward.calls.files_of_calls import with_files
 from doorward.calls.function_lookup import FunctionLookup
 from doorward.calls.next_page import following
 from doorward.calls.performing import Performing
-from doorward.calls.permissions import Permissions
+from doorward.calls.permissions import Permissions, nobody_asks
 from doorward.calls.withholding import Withholding
 from doorward.catalog.schema_inference import SchemaInference, is_open
 from doorward.data.json_writing import dump, in_one_piece
@@ -104,9 +104,13 @@ class Broker:
         self.withholding = Withholding(counters)
         self._checks = AnswerChecks(catalog, servers, plugins, secrets, self.withholding)
         self._performing = Performing(servers, plugins, self._checks)
-        self.layers = CallLayers(plugins)
         self._watched = plugins.manager.looks_at_calls()
         self.observed = SchemaInference(catalog)
+
+    @cached_property
+    def layers(self) -> CallLayers:
+        """What stands around calls. Raises: PluginError for layers that cannot be put in order."""
+        return CallLayers(self._plugins)
 
     async def call(
         self,
@@ -214,7 +218,9 @@ class Broker:
             raise Refused(f"{function.qualified} has been sent already")
         if function.server not in self._reached.get(call.principal, ()):
             self.reaches(call.principal, function.server)
-        if not function.read_only and not way.lacked_login and run.recorder is not None:
+        if way.lacked_login:
+            run.set_parked(call, parked=False)
+        elif not function.read_only and run.recorder is not None:
             run.recorder.sending(call, repeats=way.repeats)
         way.out = True
         try:
@@ -357,10 +363,7 @@ class Broker:
         has; what `_allow_again` raises."""
         made = way.made
         if not confirmed or made is None:
-            raise Refused(
-                f"{way.function.qualified} needs a person's approval, and nothing here asks for one",
-                hint="Tell the operator: no plugin in use asks people.",
-            )
+            raise nobody_asks(way.function.qualified)
         if way.run.interceptor is not None:
             way.run.interceptor.approved(made, way.call.decision)
         await self._allow_again(way)

@@ -36,7 +36,6 @@ class Performing:
 
         Raises: its errors, without credentials; LoginRefused, and the call was not made; LimitExceeded.
         """
-        run.set_parked(call, parked=False)
         try:
             return await self._performed(call)
         except LoginRefused:

@@ -12,6 +12,7 @@ from doorward.calls.function_lookup import LEFT_OUT_HINT, left_out
 from doorward.model.decisions import ALLOWED, Decision, denial
 from doorward.model.errors import Refused
 from doorward.model.functions import ASKS_A_MODEL, Function
+from doorward.packages.install_hints import owner_brought
 
 if TYPE_CHECKING:
     from doorward.access.policy import Policy
@@ -20,6 +21,13 @@ if TYPE_CHECKING:
     from doorward.model.calls import Call
     from doorward.model.programs import Program
     from doorward.servers.registry import Servers
+
+
+def nobody_asks(what: str) -> Refused:
+    """The refusal of what needs a person's approval, where nothing in use asks people."""
+    brings = owner_brought("then", "confirm")
+    hint = f"Tell the operator: {brings} `capabilities` of the configuration must name it, if it is set there."
+    return Refused(f"{what} needs a person's approval, and nothing here asks for one", hint=hint)
 
 
 class Permissions:

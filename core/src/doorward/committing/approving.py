@@ -8,6 +8,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from doorward.arguments.documented_secrets import DocumentedSecrets
 from doorward.calls.client_requests import RunClient
 from doorward.data.json_writing import dump
 from doorward.data.values import cut, plain
@@ -21,9 +22,9 @@ from doorward.model.waits import Wait
 from doorward.plans.change_set import grouped, planned_call
 
 if TYPE_CHECKING:
-    from doorward.approvals.approvals import Approvals
-    from doorward.arguments.documented_secrets import DocumentedSecrets
+    from doorward.catalog.catalog import Catalog
     from doorward.config.plan_settings import PlanSettings
+    from doorward.model.approving import AsksApproval
     from doorward.model.interaction import Client
     from doorward.model.outcomes import PlannedCall
     from doorward.model.programs import Program
@@ -58,10 +59,15 @@ class Approving:
     goes_on = False
 
     def __init__(
-        self, approvals: Approvals, program: Program, client: Client | None, find: Callable[[str], Function]
+        self,
+        approvals: AsksApproval,
+        program: Program,
+        client: Client | None,
+        find: Callable[[str], Function],
+        catalog: Catalog,
     ) -> None:
-        """`find` knows the functions of the plan."""
-        self._approvals, self._find = approvals, find
+        """`find` knows the functions of the plan, and the `catalog` their schemas."""
+        self._approvals, self._find, self._catalog = approvals, find, catalog
         self.program, self.state, self._clock = program, RunState(), Clock()
         self.ask = RunClient(client, self._clock, program.limits.asking).ask if client else None
 
@@ -110,7 +116,8 @@ class Approving:
         def shown(change: Change) -> PlannedCall:
             function, number = self._find(change.function), change.number
             if (secrets := documented.get(function.server)) is None:
-                secrets = documented[function.server] = self._approvals.documented(function.server)
+                definition = partial(self._catalog.definition, function.server)
+                secrets = documented[function.server] = DocumentedSecrets(definition)
             name = number if number > 0 else f"dependent read {-number}" if number else "read again"
             return planned_call(name, secrets.without(function, change.arguments), change.files, cut)
 

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 from anyio import to_thread
 
+from doorward.calls.permissions import nobody_asks
 from doorward.data.json_writing import dump
 from doorward.data.offload import thread_to_its_end
+from doorward.model.approving import APPROVALS
 from doorward.model.calls import Call
 from doorward.model.decisions import Decision
 from doorward.model.errors import DoorwardError, PlanOutdated, StateError, UnknownName
@@ -22,7 +24,6 @@ from doorward.programs.parameters import parameters_if_readable
 from doorward.runs.outcomes import failure
 
 if TYPE_CHECKING:
-    from doorward.approvals.approvals import Approvals
     from doorward.calls.artefacts import Artefacts
     from doorward.calls.broker import Broker
     from doorward.catalog.catalog import Catalog
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from doorward.journal_files.store import RunFile, StoredRun
     from doorward.model.interaction import Client
     from doorward.model.programs import Program
+    from doorward.model.services import Services
     from doorward.resuming.stored_runs import StoredRuns
     from doorward.runs.admission import Admission
     from doorward.runs.execution import Execution
@@ -48,14 +50,14 @@ class Plans:
         execution: Execution,
         broker: Broker,
         catalog: Catalog,
-        approvals: Approvals,
+        services: Services,
         artefacts: Artefacts,
         executors: Executors,
         ready: Callable[[], Awaitable[None]],
     ) -> None:
         self._runs, self._journals = runs, runs.journals
         self._admission, self._execution, self._broker = admission, execution, broker
-        self._catalog, self._approvals, self._executors, self._ready = catalog, approvals, executors, ready
+        self._catalog, self._services, self._executors, self._ready = catalog, services, executors, ready
         self._artefacts = artefacts
 
     @property
@@ -164,7 +166,10 @@ class Plans:
         ask = ask or next((change.decision for change in asking.values()), None)
         if ask is not None:
             find = partial(self._broker.functions.find, principal=program.principal)
-            await Approving(self._approvals, program, client, find).approve([*said.changes, *asking.values()], ask)
+            if (approvals := self._services.get(APPROVALS)) is None:
+                raise nobody_asks("this plan")
+            approving = Approving(approvals, program, client, find, self._catalog)
+            await approving.approve([*said.changes, *asking.values()], ask)
             file.append([(b"Y", {"reads": [*asking]})])  # else a commit that found differences would use the yes up
             said.approved = True
             said.yes.update(asking)

@@ -18,7 +18,6 @@ from pydantic import (
 )
 
 from doorward.config import limit_keys
-from doorward.config.approval_settings import ApprovalSettings
 from doorward.config.http_settings import HttpSettings
 from doorward.config.plan_settings import PlanSettings
 from doorward.config.rule_settings import RuleSettings
@@ -217,7 +216,6 @@ class Config(Settings):
     )
     limits: LimitSettings = LimitSettings()
     policy: PolicySettings = PolicySettings()
-    approvals: ApprovalSettings = ApprovalSettings()
     plans: PlanSettings = PlanSettings()
     runs: RunSettings = RunSettings()
     search: SearchSettings = SearchSettings()

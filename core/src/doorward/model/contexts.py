@@ -79,8 +79,8 @@ class PluginContext(Generic[SettingsT]):
 
     `principal` says whose credentials an auth is for: `local`, unless the server is `per_principal` (the server's
     setting). `presented` is the access token that the principal brought last over HTTP, if any, to be exchanged
-    (RFC 8693). `vault_key` is for an auth that keeps fetched values in the state folder: it reveals the key that
-    encrypts them, if one is configured.
+    (RFC 8693). `vault_key` is for what keeps values in the state folder: it reveals the key that encrypts them, if
+    one is configured.
     """
 
     name: str

@@ -128,7 +128,8 @@ class CallLayer:
     raises refuses it, too, with the name of the plugin. It gets the call sealed: what was decided is what goes out.
     What `proceed` returns is checked, scrubbed and bounded, and so is what the layer returns in its place. `applies` is
     asked once for each function. The layers named in `after` stand outside of this one, those in `before` inside; a
-    name that no layer has counts for nothing.
+    name that no layer has counts for nothing. `waits`: it may suspend a run (`Run.wait`), so that agents are told how a
+    run is resumed.
     """
 
     name: str
@@ -136,6 +137,7 @@ class CallLayer:
     applies: Callable[[Function], bool] = lambda function: True
     after: Sequence[str] = ()
     before: Sequence[str] = ()
+    waits: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A line in the log for each run, call and request of an approval, where `log_level` is `info` or `debug`."""
+"""A line in the log for each run and call, where `log_level` is `info` or `debug`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from doorward.host.logs import log
 from doorward.plugins.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from doorward.model.approvals import ApprovalRequest
     from doorward.model.calls import Call, CallRecord
     from doorward.model.outcomes import Outcome
     from doorward.model.programs import Program
@@ -36,11 +33,6 @@ class LogLines:
         decision = then if then != "allow" else ""
         name, run, ms = call.function.qualified, call.run, record.ms
         _line("call", function=name, run=run, principal=call.principal, ms=ms, error=record.error, decision=decision)
-
-    @hookimpl
-    def approval_wanted(self, request: ApprovalRequest, answer: Callable[..., ApprovalRequest]) -> None:
-        about = {"function": request.function, "run": request.run, "principal": request.principal}
-        _line("approval_wanted", id=request.id, **about, rule=request.rule)
 
 
 def _line(event: str, **values: Any) -> None:

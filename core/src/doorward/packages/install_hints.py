@@ -36,7 +36,8 @@ def to_install(kind: str, name: str, installed: Sequence[str]) -> str:
 
 
 def owner_brought(kind: str, name: str) -> str:
-    """What brings the owner of a table, or of a key of servers; "" if that is not known."""
+    """What brings the owner of a table or of a key of servers, or what a rule needs that says `then`; "" if that is not
+    known."""
     import json  # late, because `doorward --help` does not need it
 
     known = json.loads(Path(__file__).with_name("owned.json").read_text(encoding="utf-8"))

@@ -15,7 +15,6 @@ from typing import Any
 import pluggy
 
 from doorward.model.agent_tools import AgentTool
-from doorward.model.approvals import ApprovalRequest
 from doorward.model.call_trace import CallTrace
 from doorward.model.calls import Call, CallRecord
 from doorward.model.deciders import Decider
@@ -72,12 +71,6 @@ class GuardHooks:
         """What you decide of a call: `Decision("deny", "the name of your rule", "why")`, or `"confirm"`, with which a
         person is asked. It may only tighten what others say; `None`: nothing. The short form of `deciders`, for who
         decides by single calls alone, and waits for nothing. Fires after the access lists, before `guard_call`."""
-
-    @hookspec
-    def approval_wanted(self, request: ApprovalRequest, answer: Callable[..., ApprovalRequest]) -> None:
-        """Learn that a call waits for a person's yes, to ask somebody by another way: a chat, a webhook. Whoever
-        answers calls `answer(True, by="ann", said="…")`, or with `False`, from any thread; the first answer counts, a
-        later one raises InvalidArguments. Fires once for each request."""
 
     @hookspec
     def change_result(self, call: Call, result: Any) -> Any | None:
@@ -190,7 +183,7 @@ SPECS = (
 )
 
 OBSERVERS = {
-    *("auth_chosen", "run_started", "run_finished", "call_finished", "trace_call", "approval_wanted"),
+    *("auth_chosen", "run_started", "run_finished", "call_finished", "trace_call"),
     *("sandboxes_known", "refresh_due"),
 }
 """Hooks that only learn what has happened. Their failure changes nothing."""

@@ -195,6 +195,7 @@ class Plugins:
         Raises: PluginError, ConfigError.
         """
         tables = {name: getattr(loaded.config, name) for name in loaded.owned}
+        more["vault_key"] = key.reveal if (key := loaded.config.vault_key) else None
 
         def made(name: str, plugin: Any) -> Any:
             if isinstance(plugin, type):

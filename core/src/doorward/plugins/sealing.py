@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import Any
 
 from doorward.data.frozen import frozen
-from doorward.model.approvals import ApprovalRequest
 from doorward.model.calls import Call, CallRecord
 from doorward.model.functions import Function
 from doorward.model.outcomes import Outcome, Plan
@@ -77,15 +76,10 @@ def _record(record: CallRecord) -> CallRecord:
     return replace(record, details=frozen(record.details))
 
 
-def _request(request: ApprovalRequest) -> ApprovalRequest:
-    return replace(request, always=frozen(request.always))
-
-
 _SEALS: Mapping[type, Callable[[Any], Any]] = {
     Call: _call,
     Function: _function,
     Program: _program,
     Outcome: _outcome,
     CallRecord: _record,
-    ApprovalRequest: _request,
 }

@@ -45,10 +45,10 @@ class StoredRuns:
         artefacts: Artefacts,
         ready: Callable[[], Awaitable[None]],
         *,
-        asks: bool,
+        asks: Callable[[], bool],
     ) -> None:
         self.journals = journals
-        self._waits = settings.durable == "always" or (asks and settings.durable == "waits")
+        self._asks = asks
         self._settings, self._limits = settings, limits
         self._admission, self._execution, self._artefacts = admission, execution, artefacts
         self._ready = ready
@@ -56,8 +56,9 @@ class StoredRuns:
     @property
     def can_wait(self) -> bool:
         """Whether runs may be there that can be resumed: agents are told how only then. They are where calls may have
-        to wait for a person, and after an end of `serve` that suspended them."""
-        return self._waits or self.journals.store.any()
+        to wait, and after an end of `serve` that suspended them."""
+        durable = self._settings.durable
+        return durable == "always" or (durable == "waits" and self._asks()) or self.journals.store.any()
 
     async def resume(self, run: str, *, principal: str | None = LOCAL, client: Client | None = None) -> Outcome:
         """Let a suspended run go on, or one whose process died: its program runs again and is fed the recorded answers,

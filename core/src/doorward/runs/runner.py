@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -69,7 +69,11 @@ class Runs:
         self._plugins = plugins
         self._secrets = secrets
         self._stores_plans = stores_plans
-        self.layers = RunLayers(plugins)
+
+    @cached_property
+    def layers(self) -> RunLayers:
+        """What stands around runs. Raises: PluginError for layers that cannot be put in order."""
+        return RunLayers(self._plugins)
 
     async def run(
         self, program: Program, run: RunContext, session: Session | None = None, *, whole: RunContext | None = None

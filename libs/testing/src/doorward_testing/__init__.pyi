@@ -9,14 +9,18 @@ from doorward_testing.command_line import ended as ended
 from doorward_testing.commands import Commands as Commands
 from doorward_testing.conformance.additions import AdditionConformance as AdditionConformance
 from doorward_testing.conformance.agent_tools import AgentToolConformance as AgentToolConformance
-from doorward_testing.conformance.approvals import ApprovalChannelConformance as ApprovalChannelConformance
 from doorward_testing.conformance.auths import AuthConformance as AuthConformance
+from doorward_testing.conformance.base import only as only
+from doorward_testing.conformance.base import require as require
 from doorward_testing.conformance.caches import CacheConformance as CacheConformance
 from doorward_testing.conformance.commands import CommandConformance as CommandConformance
 from doorward_testing.conformance.distributions import DistributionConformance as DistributionConformance
 from doorward_testing.conformance.echo import Request as Request
 from doorward_testing.conformance.exporters import ExporterConformance as ExporterConformance
 from doorward_testing.conformance.guards import GuardConformance as GuardConformance
+from doorward_testing.conformance.hooks import HookConformance as HookConformance
+from doorward_testing.conformance.hooks import ODD_TEXTS as ODD_TEXTS
+from doorward_testing.conformance.hooks import ask as ask
 from doorward_testing.conformance.hooks import call_of as call_of
 from doorward_testing.conformance.layers import LayerConformance as LayerConformance
 from doorward_testing.conformance.layers import run_of as run_of
@@ -37,7 +41,6 @@ from doorward_testing.stores import CatalogStoreConformance as CatalogStoreConfo
 __all__ = [
     "AdditionConformance",
     "AgentToolConformance",
-    "ApprovalChannelConformance",
     "ArtefactStoreConformance",
     "AuthConformance",
     "CacheConformance",
@@ -52,9 +55,11 @@ __all__ = [
     "ExporterConformance",
     "FullPythonConformance",
     "GuardConformance",
+    "HookConformance",
     "Host",
     "LayerConformance",
     "LessonStoreConformance",
+    "ODD_TEXTS",
     "ObserverConformance",
     "Request",
     "ResultChangeConformance",
@@ -63,10 +68,13 @@ __all__ = [
     "SharedExecutor",
     "SourceConformance",
     "StartDoorward",
+    "ask",
     "call_of",
     "check_driver",
     "check_light_import",
     "ended",
+    "only",
+    "require",
     "reserve_port",
     "run_of",
 ]

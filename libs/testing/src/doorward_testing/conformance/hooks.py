@@ -35,6 +35,8 @@ class HookConformance(Conformance):
     hooks: ClassVar[tuple[str, ...]]
     may_wait: ClassVar[tuple[str, ...]] = ()
     """Those of them that may be `async def`."""
+    hookspecs: ClassVar[tuple[type, ...]] = ()
+    """The classes that declare those of them that are no hooks of core."""
     plugin: Any = None
     """The module or the class under test."""
 
@@ -89,6 +91,8 @@ class HookConformance(Conformance):
         """The plugins of a gateway that has this one alone."""
         host.install("plugin", NAME, self.plugin)
         plugins = Plugins(Index(host.entries))
+        for specs in self.hookspecs:
+            plugins.manager.add_hookspecs(specs)
         try:
             plugins.load_hooks([NAME], lambda name, plugin: self.made(host))
         except DoorwardError as error:

@@ -1,0 +1,202 @@
+"""`doorward approvals`: shows the calls that wait for a person's yes, and answers them."""
+
+from __future__ import annotations
+
+import getpass
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+from doorward import InvalidArguments, UnknownName
+from doorward.administration import (
+    visible,
+)
+from doorward_cli import Project, common, print_json, say, table
+
+from doorward_approvals.answering import answer, answer_in_words, answer_together
+from doorward_approvals.going_on import next_step
+from doorward_approvals.request import APPROVAL_SCOPES
+from doorward_approvals.rules import put_before, rule_text
+from doorward_approvals.shown import as_text
+
+if TYPE_CHECKING:
+    from doorward_approvals.request import ApprovalRequest
+    from doorward_approvals.sqlite_approvals import SqliteApprovals
+
+_ID = click.argument("id", required=False)
+_RUN = click.option("--run", metavar="RUN", help="All open requests of this run, in place of the one of ID.")
+_BY = click.option("--by", metavar="NAME", help="Who answers, if not the user of this machine.")
+
+
+@click.group()
+def approvals() -> None:
+    """Calls that a rule has a person confirm. A gateway that waits for an answer goes on within a second; a run that
+    was suspended goes on when it is resumed."""
+
+
+@approvals.command(name="list")
+@common
+@click.option("--all", "everything", is_flag=True, help="Those that are answered, too.")
+def list_(project: Project, everything: bool) -> None:
+    """List the requests that wait for an answer."""
+    found = [each for each in _store(project).all(time.time()) if everything or each.state == "open"]
+    if project.json:
+        print_json({"requests": [_told(each) for each in found]})
+    elif not found:
+        say("no call waits for an approval", err=True)
+    else:
+        rows = [(each.id, _time(each.created), each.principal, each.function, answer_in_words(each)) for each in found]
+        table(["id", "asked", "principal", "function", "state"], rows)
+
+
+@approvals.command()
+@common
+@_ID
+@_RUN
+def show(project: Project, id: str | None, run: str | None) -> None:
+    """Show a request: the function, its arguments, the rule, and where the program calls it."""
+    found = _meant(_store(project), id, run)
+    if project.json:
+        print_json(_told(found[0]) if run is None else {"requests": [_told(each) for each in found]})
+        return
+    for each in found:
+        _show(each)
+    if run is not None:
+        say(f"\nall {len(found)}: doorward approvals approve|deny --run {run}")
+
+
+def _show(found: ApprovalRequest) -> None:
+    say(as_text(found))
+    say(
+        f"\nrun {found.run}, asked {_time(found.created)}, valid until {_time(found.expires)}: {answer_in_words(found)}"
+    )
+    if found.state == "open":
+        scopes = "" if len(found.scopes) == 1 else f" [--for {'|'.join(found.scopes)}]"
+        always = " [--always]" if found.always else ""
+        if always:
+            say(f"\n--always writes this rule, before {found.rule}:\n\n{rule_text(found.always)}")
+        say(f"\ndoorward approvals approve {found.id}{scopes}{always}")
+        say(f"doorward approvals deny {found.id} [--reason TEXT]\n")
+
+
+@approvals.command()
+@common
+@_ID
+@_RUN
+@click.option(
+    "--for", "scope", type=click.Choice(APPROVAL_SCOPES), default="once", show_default=True,
+    help="This very call; or every call of its function in its run, or in its session, whatever the arguments.",
+)  # fmt: skip
+@click.option(
+    "--always", is_flag=True, help="Write the rule that `show` proposes: calls like this need no yes any more."
+)
+@click.option("--yes", is_flag=True, help="Do not ask whether to write that rule, or whether to approve of all.")
+@_BY
+def approve(
+    project: Project, id: str | None, run: str | None, scope: Any, always: bool, yes: bool, by: str | None
+) -> None:
+    """Let a call through, or all calls of a run that wait: they are shown first."""
+    store, by = _store(project), by or _user()
+    found = _meant(store, id, run)
+    if always and run is not None:
+        raise click.UsageError("--always is for one request")
+    if always:
+        if scope not in found[0].scopes:
+            raise click.UsageError(f"a yes to this request is for {' or '.join(found[0].scopes)}")
+        _always(project, found[0], by, ask=not yes)
+    if run is not None and not yes:
+        for each in found:
+            say(f"{as_text(each)}\n", err=True)
+        click.confirm(
+            f"Approve of {'this call' if len(found) == 1 else f'these {len(found)} calls'}?", abort=True, err=True
+        )
+    _answer(project, found, run, True, scope=scope, by=by)
+
+
+@approvals.command()
+@common
+@_ID
+@_RUN
+@click.option("--reason", default="", metavar="TEXT", help="What the program, and so the agent, is told.")
+@_BY
+def deny(project: Project, id: str | None, run: str | None, reason: str, by: str | None) -> None:
+    """Refuse a call, or all calls of a run that wait: the program gets an exception, which it may catch."""
+    _answer(project, _meant(_store(project), id, run), run, False, by=by or _user(), said=reason)
+
+
+def _answer(project: Project, requests: Sequence[ApprovalRequest], run: str | None, approve: bool, **how: Any) -> None:
+    """Answer exactly these requests: another one that came meanwhile is not among what the person saw."""
+    store, word, told, now = _store(project), "approved" if approve else "denied", [], time.time()
+    answered = requests
+    if run is None:
+        answer(store, requests[0].id, approve, now=now, **how)
+    else:
+        answered = answer_together(store, requests, approve, now=now, **how)
+    for request in requests:
+        if request not in answered:
+            say(f"{request.id}: somebody else was quicker to answer, or it has expired", err=True)
+            continue
+        told.append({"id": request.id, "function": request.function, "run": request.run, "state": word})
+        if not project.json:
+            say(f"{word}: {request.function} of {request.principal}, run {request.run}")
+    if told:
+        theirs = [each for each in store.all(time.time()) if each.run == requests[0].run]
+        goes_on = next_step(project, requests[0], sum(each.state == "open" for each in theirs))
+        told = [{**each, "next": goes_on} for each in told]
+        if not project.json:
+            say(f"next: {goes_on}")
+    if project.json:
+        print_json(told[0] if run is None else {"requests": told})
+
+
+def _meant(store: SqliteApprovals, id: str | None, run: str | None) -> list[ApprovalRequest]:
+    """The request of an id, or the open ones of a run. Raises: UnknownName if there is none."""
+    if (id is None) == (run is None):
+        raise click.UsageError("give the ID of a request, or --run RUN")
+    found = [each for each in store.all(time.time()) if (each.id == id if id else each.run == run)]
+    found = [each for each in found if id or each.state == "open"]
+    if not found:
+        what = f"no request {visible(id[:80])!r} (any more)" if id else f"no open request of the run {run!r}"
+        raise UnknownName(f"there is {what}", hint="`doorward approvals list` shows all.")
+    return found
+
+
+def _always(project: Project, request: ApprovalRequest, by: str, *, ask: bool) -> None:
+    """Write the rule that a request proposes, once a person has seen it."""
+    if request.state != "open":
+        raise InvalidArguments(f"the request has been answered already: {answer_in_words(request)}")
+    if not request.always:
+        hint = "Write a rule by hand: [[policy.rules]]."
+        raise InvalidArguments("no rule is narrow enough for calls like this", hint=hint)
+    rule = {**request.always, "reason": f"approved by {by}, {_time(time.time())[:10]}"}
+    say(f"This rule is written into {project.config}, before {request.rule}:\n\n{rule_text(rule)}\n", err=True)
+    if ask:
+        click.confirm("Write it?", abort=True, err=True)
+    put_before(project, rule, request.rule)
+
+
+def _store(project: Project) -> SqliteApprovals:
+    from doorward_approvals.sqlite_approvals import SqliteApprovals
+
+    loaded = project.load()
+    key = loaded.config.vault_key
+    return SqliteApprovals(loaded.state_folder() / "approvals.db", key.reveal if key else None)
+
+
+def _told(request: ApprovalRequest) -> dict[str, Any]:
+    times = {key: _time(getattr(request, key)) for key in ("created", "expires")}
+    return {key: value for key, value in (asdict(request) | times).items() if value not in ("", (), {})}
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "an operator"

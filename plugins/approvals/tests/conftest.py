@@ -1,0 +1,58 @@
+"""A rule that has people confirm what changes anything, given by the tests in place of a configured one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from doorward.access.policy import Policy
+from doorward.calls.broker import Broker
+from doorward.model.decisions import Decision
+
+RULE = Decision("confirm", "[[policy.rules]] 1", "writes need a person")
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def _installed(doorward_host: Any) -> None:
+    doorward_host.install_real("approvals")
+
+
+@pytest.fixture
+def confirming(monkeypatch: pytest.MonkeyPatch) -> None:
+    allowed = Broker._allow
+
+    async def decided(self: Broker, way: Any) -> Decision:
+        decision = await allowed(self, way)
+        if not way.function.read_only:
+            decision = way.decision = RULE
+        return decision
+
+    monkeypatch.setattr(Broker, "_allow", decided)
+    monkeypatch.setattr(Policy, "decides", property(lambda _: True, lambda *_: None), raising=False)
+
+
+class Person:
+    """The client of a run, whose person answers as `reply` says of the question."""
+
+    def __init__(self, reply: Callable[[Mapping[str, Any]], Any]) -> None:
+        self.reply = reply
+        self.asked: list[Mapping[str, Any]] = []
+
+    async def progress(self, done: float, total: float | None = None, message: str = "") -> None:
+        pass
+
+    async def ask(self, method: str, params: Mapping[str, Any]) -> Any:
+        assert method == "elicitation/create"
+        self.asked.append(params)
+        found = self.reply(params)
+        return await found if hasattr(found, "__await__") else found
+
+
+def says(answer: str) -> Person:
+    return Person(lambda question: {"action": "accept", "content": {"answer": answer}})

@@ -1,0 +1,121 @@
+"""`doorward approvals`: whoever answers is told how the run goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import anyio
+import pytest
+from doorward import Capabilities
+from doorward.results.outcome_text import as_text
+from doorward_approvals.sqlite_approvals import SqliteApprovals
+from doorward_testing import Cli
+from doorward_testing.samples import CONFIG as WEATHER
+from doorward_testing.samples import InProcess
+
+pytestmark = pytest.mark.slow
+
+CONFIG = WEATHER + '[[policy.rules]]\nclass = "write"\nthen = "confirm"\nreason = "writes need a person"\n'
+
+
+class PlansInProcess(InProcess):
+    """Plans programs that do not look at what their writes answer."""
+
+    def capabilities(self) -> Capabilities:
+        return replace(super().capabilities(), plans=True)
+
+
+class Person:
+    """The client of a run, whose person answers as `reply` says of the question."""
+
+    def __init__(self, reply: Callable[[Mapping[str, Any]], Any]) -> None:
+        self.reply = reply
+
+    async def progress(self, done: float, total: float | None = None, message: str = "") -> None: ...
+
+    async def ask(self, method: str, params: Mapping[str, Any]) -> Any:
+        assert method == "elicitation/create"
+        return await self.reply(params)
+
+
+ADD = "result = await weather.add_station(city='Oslo')"
+TWO = "import asyncio\nawait asyncio.gather(*[weather.add_station(city=c) for c in 'ab'])"
+
+
+def waiting(doorward_host: Any, code: str, **how: Any) -> str:
+    """The id of a run that waits."""
+
+    async def run() -> str:
+        async with doorward_host.gateway(CONFIG) as gate:
+            return str((await gate.execute(code, **how)).waiting.run)
+
+    return anyio.run(run)
+
+
+def test_a_suspended_run_is_resumed(cli: Cli, doorward_host: Any) -> None:
+    """By the agent or by the operator, whether the answer is yes or no; afterwards it is over."""
+    for word in ("approve", "deny"):
+        run = waiting(doorward_host, ADD)
+        (request,) = cli("approvals", "list", "--json").json["requests"]
+        told = cli("approvals", word, request["id"]).out
+        assert f'next: the agent calls resume_run("{run}"), or an operator: doorward runs resume {run}\n' in told
+        cli("runs", "resume", run)
+
+
+def test_others_of_the_run_are_open(cli: Cli, doorward_host: Any) -> None:
+    """One answer of two is not enough; with `--json`, too."""
+    run = waiting(doorward_host, TWO)
+    first, second = cli("approvals", "list", "--json").json["requests"]
+    told = cli("approvals", "approve", first["id"], "--json").json
+    assert told["next"] == f"1 more of run {run} wait for an answer: doorward approvals show --run {run}"
+    assert "resume_run" in cli("approvals", "approve", "--run", run, "--yes").out
+    assert second["run"] == run
+
+
+LOOP = "result = []\nfor city in 'abc':\n    result.append((await weather.add_station(city=city))['city'])"
+
+
+def test_a_loop_says_how_one_answer_is_enough(cli: Cli, doorward_host: Any) -> None:
+    """The command that it names lets all later calls of the run through; a plan is named where one can be made."""
+
+    async def run(config: str) -> Any:
+        async with doorward_host.gateway(config) as gate:
+            return await gate.execute(LOOP)
+
+    outcome = anyio.run(run, CONFIG)
+    id = outcome.waiting.run
+    (note,) = outcome.notes
+    assert note == (
+        "a loop waits anew at each call that needs a yes; one answer is enough if the person says "
+        f"`doorward approvals approve --run {id} --for run`"
+    )
+    assert f"note: {note}" in as_text(outcome)
+    cli("approvals", "approve", "--run", id, "--for", "run", "--yes")
+    assert cli("runs", "resume", id, "--json").json["value"] == ["a", "b", "c"]
+    doorward_host.install("executor", "plans", PlansInProcess)
+    planning = CONFIG.replace('"inprocess"', '["inprocess", "plans"]')
+    assert anyio.run(run, planning).notes[1:] == (
+        'a person is asked once for all that a program writes, if it is run with mode="plan"',
+    )
+    (note,) = anyio.run(run, planning + "[plans]\nenabled = false\n").notes
+    assert "plan" not in note
+
+
+@pytest.mark.parametrize("session", ["", "new"])
+def test_a_client_that_waits_goes_on_by_itself(cli: Cli, doorward_host: Any, session: str) -> None:
+    """Nobody has to do anything for a run that is not suspended."""
+    answered: list[str] = []
+
+    async def think() -> dict[str, str]:
+        (request,) = SqliteApprovals(doorward_host.folder / "state" / "approvals.db").all(0.0)
+        answered.append((await anyio.to_thread.run_sync(cli, "approvals", "approve", request.id)).out)
+        return {"action": "cancel"}
+
+    async def run() -> Any:
+        async with doorward_host.gateway(CONFIG) as gate:
+            return await gate.execute(ADD, client=Person(lambda question: think()), session_id=session)
+
+    assert anyio.run(run).ok
+    assert "next: a client that waits goes on by itself" in answered[0]
