@@ -40,6 +40,14 @@ CAPABILITIES = [
         "budgets",
         "budgets",
     ),
+    Capability(
+        "doorward-search",
+        "[search]\nlearn = false\n",
+        ("DOORWARD_SEARCH__LEARN", "false"),
+        plugin="search",
+        command="learned",
+    ),
+    Capability("doorward-search", variable=("DOORWARD_SEARCH_VIEW", "[]")),
 ]
 
 
@@ -87,6 +95,9 @@ async def test_a_start_is_refused(doorward_host: Host, capability: Capability) -
         assert f"pip install {capability.distribution}`" in f"{told.value} {told.value.hint}", name
 
 
+@pytest.mark.parametrize(
+    "capability", [each for each in CAPABILITIES if each.server_key], ids=lambda each: each.distribution
+)
 async def test_a_server_is_out_of_use(doorward_host: Host, capability: Capability) -> None:
     """By its key; the other servers serve."""
     if not capability.server_key:
@@ -102,6 +113,9 @@ async def test_a_server_is_out_of_use(doorward_host: Host, capability: Capabilit
         assert await gate.call("other.get_forecast", {"city": "Oslo"})
 
 
+@pytest.mark.parametrize(
+    "capability", [each for each in CAPABILITIES if each.command], ids=lambda each: each.distribution
+)
 def test_its_command_says_what_to_install(
     cli: Cli, doorward_host: Host, capability: Capability, monkeypatch: pytest.MonkeyPatch
 ) -> None:

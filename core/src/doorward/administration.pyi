@@ -94,7 +94,6 @@ from doorward.undo.steps import Steps as Steps
 from doorward.undo.steps import undone_calls as undone_calls
 from doorward.undo.undoing import Undoing as Undoing
 from doorward.undo.undoing import Undone as Undone
-from doorward.views.vector_file import VectorFile as VectorFile
 
 __all__ = [
     "BY_RECORD",
@@ -121,7 +120,6 @@ __all__ = [
     "StoredJournal",
     "Undoing",
     "Undone",
-    "VectorFile",
     "artefact_uri",
     "as_json",
     "beside",

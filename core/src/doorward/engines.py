@@ -1,5 +1,5 @@
-"""What authors of storage engines import besides `doorward`: for engines of the catalog, of artefacts, of what is
-learned from use, or of the journals of runs; and by which such files are sealed.
+"""What authors of storage engines import besides `doorward`: for engines of the catalog, of artefacts, or of the
+journals of runs; and by which such files are sealed.
 
 `Gateway.open(stores=Stores(…))` uses an engine; the testing kit has a conformance class for each kind.
 """
@@ -19,12 +19,10 @@ from doorward.catalog.store import (
 )
 from doorward.journal_files.given import Given
 from doorward.journal_files.store import RunFile, RunStore, StoredRun
-from doorward.learning.lessons import Amount, Lesson, LessonStore
 from doorward.secrets.sealing import Box, Sealing
 from doorward.stores import Stores
 
 __all__ = [
-    "Amount",
     "ArtefactStore",
     "Box",
     "Broken",
@@ -32,8 +30,6 @@ __all__ = [
     "CatalogStore",
     "Contents",
     "Given",
-    "Lesson",
-    "LessonStore",
     "ObservationStore",
     "Row",
     "RunFile",

@@ -22,10 +22,10 @@ from doorward.access.readiness import Readiness
 from doorward.access.usage_file import UsageFile
 from doorward.calls.artefacts import Artefacts, Page
 from doorward.calls.broker import Broker
+from doorward.calls.function_lookup import FunctionLookup
 from doorward.calls.inverses import Inverses
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.function_codec import Report
-from doorward.catalog.observed_graph import renew_graphs
 from doorward.committing.agent_tools import PlanTools
 from doorward.committing.plans import Plans
 from doorward.compat.aliases import RUNTIME, function_names
@@ -33,15 +33,16 @@ from doorward.compat.runtime import Runtime
 from doorward.config import config
 from doorward.config.config import Loaded
 from doorward.config.distribution import find_index
+from doorward.finding.plain_search import PlainSearch
 from doorward.host.background_tasks import background_tasks
 from doorward.host.processes import Process
 from doorward.journal.journals import Journals
-from doorward.learning.learning import Learning
 from doorward.model.calls import File
 from doorward.model.interaction import Client
 from doorward.model.limits import Limits
 from doorward.model.outcomes import Outcome
 from doorward.model.principals import LOCAL
+from doorward.model.search import SEARCH, SearchEngine
 from doorward.model.services import Services
 from doorward.observers.observers import Observers
 from doorward.packages.index import Index
@@ -70,7 +71,6 @@ from doorward.servers.reconfiguration import Reconfiguration
 from doorward.servers.registry import Servers
 from doorward.servers.skills import Skills
 from doorward.stores import Stores
-from doorward.views.search_views import SearchViews
 
 COMPILE_WAIT_SECONDS = 10.0
 """Seconds that a caller waits for servers that have not been compiled yet, while none of them gets done."""
@@ -89,6 +89,7 @@ class Gateway:
         self.secrets.resolve = plugins.resolve_secret
         plugins.load_configured(loaded, self.state, server_key=self._server_key, members=members_of(self.config.groups))
         self.observers = Observers(loaded, plugins, self.state)
+        self.compiles, self.stores = shared, stores
         shared = shared and stores is None  # whoever brings their own stores has no files of ours
         stores = stores or Stores.in_folder(self.state)
         seals = None
@@ -97,6 +98,7 @@ class Gateway:
 
             seals = Seals()
         self.catalog = Catalog(stores.catalog, seals)
+        self._plain_search = PlainSearch(self.catalog)
         self.principals = Principals(loaded)
         self.skills = Skills(loaded, self.principals, self.state)
         self.servers = Servers(loaded, plugins, self.catalog, self.principals, self.state)
@@ -107,14 +109,20 @@ class Gateway:
         if (rules := rules_of(loaded, self.servers.upstreams)) is not None:
             plugins.manager.register(rules, "doorward.rules")
         policy.use(Deciders(plugins))
-        self.learning = Learning(self.config.search, stores.lessons, self.catalog)
+        functions = FunctionLookup(self.catalog, self.servers, policy, self.search_engine)
         self.counters = UsageFile(self.state / "usage.db")
         inverses = Inverses(lambda: self.servers.inverses)
         plugins.manager.register(inverses, "doorward.undo")
-        self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets, self.learning, self.counters)
-        self.views = SearchViews(loaded, plugins, self.catalog, self.state)
+        self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets, functions, self.counters)
         self.discovery = Discovery(
-            self.catalog, self.servers, self.broker, cards, self.executors.told, self.limits, policy, self.views
+            self.catalog,
+            self.servers,
+            self.broker,
+            cards,
+            self.executors.told,
+            self.limits,
+            policy,
+            self.search_engine,
         )
         ours = Helpers(self.discovery, self.servers, self.skills)
         others = Runtime(self.discovery, self.catalog, self.servers, self.broker)
@@ -184,7 +192,6 @@ class Gateway:
             gate.plugins.watch.start()
             await gate.observers.open()
             async with background_tasks() as background:
-                background.start_soon(gate.views.run, compile)
                 if compile:
                     changes = Reconfiguration(loaded, gate.servers, gate.principals, gate.skills)
                     due = partial(gate.plugins.hook.refresh_due, config=loaded.path, env_file=loaded.secrets.env_file)
@@ -206,13 +213,17 @@ class Gateway:
         return self.servers.key_of(server, key)
 
     async def _close(self) -> None:
-        for part in (self._sessions, self.executors, self.servers, self._kept, self.learning, self.views):
+        for part in (self._sessions, self.executors, self.servers, self._kept):
             await part.close()
         await anyio.to_thread.run_sync(lambda: self.broker.observed.flush(everything=True))
+        await self.observers.close()
         self.catalog.close()
         self.process.close()
         self.counters.close()
-        await self.observers.close()
+
+    def search_engine(self) -> SearchEngine:
+        """What finds functions: the engine of a plugin, or exact names and plain words."""
+        return self.services.get(SEARCH) or self._plain_search
 
     async def list_servers(
         self, *, limit: int | None = None, cursor: str | None = None, principal: str = LOCAL
@@ -385,6 +396,6 @@ class Gateway:
         await self._sessions.sweep()
         await anyio.to_thread.run_sync(self.runs.journals.store.sweep)
         await self.servers.sweep()
-        await renew_graphs(self.catalog, await anyio.to_thread.run_sync(self.broker.observed.flush))
-        for part in (self.learning, self.observers):
-            await part.flush()
+        if observed := await anyio.to_thread.run_sync(self.broker.observed.flush):
+            self.plugins.hook.results_observed(servers=observed)
+        await self.observers.flush()

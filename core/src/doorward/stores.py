@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from doorward.calls.artefact_store import ArtefactStore, MemoryArtefacts
 from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.catalog.store import CatalogStore
 from doorward.journal_files.store import RunStore
-from doorward.learning.lessons import LessonStore
-from doorward.learning.sqlite_lessons import SqliteLessons
 
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """The catalog, which includes observed result shapes, the artefacts, what is learned from use, which ends with the
-    process if nothing keeps it, and the journals of runs: in the state folder, if no other place is given. (The
-    configured cache keeps programs.)"""
+    """The catalog, which includes observed result shapes, the artefacts, and the journals of runs: in the state folder,
+    if no other place is given; and `more` places, by names under which plugins look for them. (The configured cache
+    keeps programs.)"""
 
     catalog: CatalogStore
     artefacts: ArtefactStore
-    lessons: LessonStore | None = None
     runs: RunStore | None = None
+    more: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def in_folder(cls, state: Path) -> Stores:
@@ -30,5 +30,4 @@ class Stores:
         return cls(
             SqliteCatalog(state / "catalog.db"),
             MemoryArtefacts(),
-            SqliteLessons(state / "learned.db"),
         )

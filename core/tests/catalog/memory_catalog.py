@@ -77,10 +77,11 @@ class MemoryCatalog:
             )
         )
 
-    def replace_graph(self, server: str, graph: str) -> None:
+    def replace_derived(self, server: str, name: str, content: bytes) -> None:
         state = self._state()
         if kept := state.servers.get(server):
-            self._commit(replace(state, servers={**state.servers, server: replace(kept, graph=graph)}))
+            derived = {**kept.derived, name: content}
+            self._commit(replace(state, servers={**state.servers, server: replace(kept, derived=derived)}))
 
     def drop(self, servers: Iterable[str]) -> None:
         state = self._state()
@@ -152,12 +153,9 @@ class Reader:
     def settings(self) -> dict[str, str]:
         return {name: json.loads(report)["settings"] for name, report in self.reports()}
 
-    def segments(self) -> list[tuple[str, bytes]]:
-        return [(name, contents.segment) for name, contents in self.place.state.servers.items()]
-
-    def graph(self, server: str) -> str | None:
-        kept = self.place.state.servers.get(server)
-        return kept.graph if kept else None
+    def derived(self, name: str, server: str | None = None) -> list[tuple[str, bytes]]:
+        servers = self.place.state.servers
+        return [(s, of.derived[name]) for s, of in servers.items() if name in of.derived and server in (None, s)]
 
     def questions(self) -> list[tuple[str, str, str]]:
         return [(*this, each.words) for this, each in self.place.state.enhanced.items() if not each.waits]

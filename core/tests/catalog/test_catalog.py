@@ -12,6 +12,8 @@ import pytest
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.function_codec import Report, as_json, scrubbed
 from doorward.catalog.sqlite_store import SqliteCatalog
+from doorward.model.errors import PluginError
+from doorward.model.functions import Compiled
 from doorward_testing import check_light_import
 
 from ..conftest import function, stored
@@ -32,48 +34,6 @@ def test_a_function_comes_back_as_it_was(tmp_path: Path) -> None:
     assert catalog.function("s", "get_it") == catalog.function("s", "getIt") == kept
     assert catalog.definition("s", "Thing") == {"type": "object"}
     assert catalog.reports()["s"].functions == 1
-
-
-@pytest.mark.parametrize(
-    ("query", "first"),
-    [
-        ("show all issues", "issues_list"),
-        ("make a new issue", "issues_create"),
-        ("createIssue", "issues_create"),
-        ("remove issue", "issues_delete"),
-    ],
-)
-def test_search_knows_other_words(tmp_path: Path, query: str, first: str) -> None:
-    """Synonyms, camelCase and plurals find the function. CONTRACT: DIS-12."""
-    catalog = stored(
-        tmp_path,
-        function("issues_list", "List issues"),
-        function("issues_create", "Create an issue"),
-        function("issues_delete", "Delete an issue"),
-        function("pets_list", "List pets"),
-    )
-    assert catalog.search(query, servers=["s"])[0][0].name == first
-
-
-@pytest.mark.parametrize(
-    "query", ["", '"', "a OR", "NEAR(", "x*", "(", "col:umn", "'; DROP TABLE functions; --", "🐍", "\0"]
-)
-def test_queries_are_not_syntax(tmp_path: Path, query: str) -> None:
-    """Whatever is asked, it is words."""
-    catalog = stored(tmp_path, function("f"))
-    catalog.search(query, servers=["s"])
-    assert catalog.function("s", "f")
-
-
-def test_pages_and_filters(tmp_path: Path) -> None:
-    """Pages do not overlap; read-only filters; an empty query lists everything."""
-    catalog = stored(tmp_path, *(function(f"thing_{i}", "A thing", read_only=i % 2 == 0) for i in range(20)))
-    first, total = catalog.search("thing", servers=["s"], limit=5)
-    second, _ = catalog.search("thing", servers=["s"], limit=5, offset=5)
-    assert total == 20
-    assert not {f.name for f in first} & {f.name for f in second}
-    assert catalog.search("", servers=["s"], read_only=True)[1] == 10
-    assert catalog.search("thing", servers=[])[1] == 0
 
 
 @pytest.mark.parametrize("content", [b"", b"no database at all" * 100, b"SQLite format 3\0" + b"\0" * 500])
@@ -135,7 +95,7 @@ def test_a_file_of_before_is_the_same(tmp_path: Path) -> None:
     SqliteCatalog(tmp_path / "catalog.db").made().close()
     assert tables(old) == tables(tmp_path / "catalog.db")
     before = old.stat().st_ino
-    assert stored(tmp_path / "old", function("f")).search("f", servers=["s"])[1] == 1
+    assert stored(tmp_path / "old", function("f")).names("s") == ("f",)
     assert old.stat().st_ino == before
 
 
@@ -151,8 +111,44 @@ def test_what_was_compiled_before_is_compiled_again(tmp_path: Path) -> None:
     store = SqliteCatalog(tmp_path / "catalog.db")
     store.made().close()
     catalog = Catalog(store)
-    assert [f.name for f in catalog.search("gets", servers=["s"])[0]] == ["get_it"]
+    assert [f.name for f in catalog.functions("s")] == ["get_it"]
     assert (catalog.reports()["s"].fingerprint, catalog.reports()["s"].settings) == ("", "the same")
+    catalog.close()
+
+
+def test_what_was_derived_before_is_there(tmp_path: Path) -> None:
+    """As it was stored when it had columns of its own."""
+    store = SqliteCatalog(tmp_path / "catalog.db")
+    store.made().close()
+    with contextlib.closing(sqlite3.connect(tmp_path / "catalog.db")) as db:
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        db.executescript(
+            "DROP TABLE derived; CREATE TABLE segments (server TEXT PRIMARY KEY, content BLOB, graph TEXT); "
+            f"INSERT INTO segments VALUES ('s', x'00ff', '{{}}'), ('t', x'01', NULL); PRAGMA user_version = {version - 1}"
+        )
+    catalog = Catalog(store)
+    assert catalog.derived("segment") == {"s": b"\x00\xff", "t": b"\x01"}
+    assert (catalog.derived("graph"), catalog.derived("graph", "t")) == ({"s": b"{}"}, {})
+    catalog.close()
+
+
+def test_what_is_derived_is_stored_with_the_compile(tmp_path: Path) -> None:
+    """In its transaction; a defect of whoever derives stops no compile, and two may not have one name."""
+    catalog = Catalog(SqliteCatalog(tmp_path / "catalog.db"))
+    catalog.derives.add(
+        "names", lambda functions, definitions, scrub: (scrub("a key-1: ") + functions[0].summary).encode()
+    )
+    catalog.derives.add("broken", lambda functions, definitions, scrub: definitions("nosuch")["type"])
+    with pytest.raises(PluginError, match="two plugins derive 'names'"):
+        catalog.derives.add("names", lambda functions, definitions, scrub: b"")
+    one = function("f", "of key-1")
+    catalog.store(
+        "s", Compiled([one]), fingerprint="f", settings="c", ms=1, scrub=lambda text: text.replace("key-1", "[secret]")
+    )
+    catalog.refresh()
+    assert (catalog.derived("names", "s"), catalog.derived("broken")) == ({"s": b"a [secret]: of [secret]"}, {})
+    catalog.drop(["s"])
+    assert catalog.derived("names") == {}
     catalog.close()
 
 

@@ -17,7 +17,9 @@ from doorward.catalog.catalog import Catalog
 from doorward.catalog.empty_catalog import EMPTY_CATALOG
 from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.catalog.store import CatalogStore
+from doorward.finding.plain_search import PlainSearch
 from doorward.model.functions import Compiled
+from doorward.model.search import Search
 from doorward.stores import Stores
 from doorward_testing import ArtefactStoreConformance, CatalogStoreConformance
 from doorward_testing.samples import CONFIG
@@ -101,10 +103,11 @@ async def test_a_gateway_on_another_engine(doorward_host: Any, monkeypatch: pyte
     assert not list(doorward_host.folder.rglob("*.db"))
 
 
+@pytest.mark.anyio
 @pytest.mark.parametrize(
     "query", ["show all issues", "createIssue", "s.issues_delete", "issus", "remove", "tag:a*", "", "pets and issues"]
 )
-def test_engines_find_the_same(tmp_path: Path, query: str) -> None:
+async def test_engines_find_the_same(tmp_path: Path, query: str) -> None:
     """What fits, and what fits best, is no matter of the engine."""
     functions = [
         function("issues_list", "List issues", read_only=True, tags=("a",), route="GET /issues"),
@@ -114,10 +117,9 @@ def test_engines_find_the_same(tmp_path: Path, query: str) -> None:
     ]
     memory = Catalog(MemoryCatalog())
     memory.store("s", Compiled(functions), fingerprint="f", settings="c", ms=1)
-    here, total = stored(tmp_path, *functions).search(query, servers=["s"])
-    there, also = memory.search(query, servers=["s"])
-    assert (also, {f.name for f in there}) == (total, {f.name for f in here})
-    assert [f.name for f in there][:1] == [f.name for f in here][:1]
+    asked = Search([query], "local", ["s"], ["s"])
+    here, there = [await PlainSearch(each).find(asked) for each in (stored(tmp_path, *functions), memory)]
+    assert here == there
 
 
 def test_nothing_is_read_before_somebody_writes(tmp_path: Path) -> None:
@@ -125,7 +127,7 @@ def test_nothing_is_read_before_somebody_writes(tmp_path: Path) -> None:
     path = tmp_path / "state/catalog.db"
     early, late = Catalog(SqliteCatalog(path)), Catalog(SqliteCatalog(path))
     assert early.lost
-    assert (early.function("s", "f"), early.search("f", servers=["s"]), early.reports()) == (None, ([], 0), {})
+    assert (early.function("s", "f"), early.names("s"), early.reports()) == (None, (), {})
     assert not path.exists()
     late.store("s", Compiled([function("f")]), fingerprint="f", settings="c", ms=1)
     assert early.refresh()
@@ -139,7 +141,7 @@ def test_nothing_answers_as_an_empty_catalog_does(tmp_path: Path) -> None:
     """Before the first compile, too."""
     empty = SqliteCatalog(tmp_path / "catalog.db").made()
     asked: dict[str, Any] = {
-        "servers": (), "reports": (), "settings": (), "segments": (), "graph": ("s",), "questions": (), "function": ("s", "f"), "named": ("s",),
+        "servers": (), "reports": (), "settings": (), "derived": ("index",), "questions": (), "function": ("s", "f"), "named": ("s",),
         "names": ("s", "name", None), "aliases": ("s",), "definition": ("s", "d"), "observation": ("s", "f"), "enhancements": ("s",),
     }  # fmt: skip
     for name, given in asked.items():

@@ -119,7 +119,7 @@ def test_a_wildcard_locks_a_key_of_every_table(loaded: Loader, distro: Distro) -
 
 @pytest.mark.parametrize(
     ("key", "kind"),
-    [("executor", "executors"), ("plugins", "hooks"), ("observer", "observers"), ("search_view", "search_views")],
+    [("executor", "executors"), ("plugins", "hooks"), ("observer", "observers")],
 )
 def test_a_locked_choice_locks_the_settings_of_what_is_chosen(
     loaded: Loader, distro: Distro, key: str, kind: str

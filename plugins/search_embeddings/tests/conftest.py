@@ -36,6 +36,11 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+@pytest.fixture(autouse=True)
+def _installed(doorward_host: Host) -> None:
+    doorward_host.install_real("search", "search_view", "search_views")
+
+
 def save_model(folder: Path, vectors: Any = VECTORS, **more: Any) -> Path:
     """A static model that knows `WORDS`, in the form of model2vec; `more` are further tensors."""
     from safetensors.numpy import save_file
@@ -124,7 +129,7 @@ async def opened(host: Host, settings: str, more: str = "", **options: Any) -> A
     host.install("search_view", "embeddings", Embeddings)
     async with host.gateway(CONFIG.format(settings=settings) + more, **options) as gate:
         await gate.ready()
-        await gate.views.build()
+        await gate.search_engine().prepare()
         yield gate
     host.entries = [entry for entry in host.entries if entry.kind != "search_view"]
 

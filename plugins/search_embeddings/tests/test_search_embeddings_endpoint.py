@@ -60,7 +60,7 @@ async def test_a_restart_sends_no_function_again(doorward_host: Host, endpoint: 
 
         monkeypatch.setattr(Weather, "compile", compiled)
         await gate.compile(force=True)
-        await gate.views.build()
+        await gate.search_engine().prepare()
         assert endpoint.texts == ["weather: raw\nUmbrella"]
 
 
@@ -88,7 +88,7 @@ async def test_an_endpoint_that_is_down(doorward_host: Host, endpoint: Endpoint)
     (doorward_host.folder / "state" / "search_views.db").unlink()
     async with opened(doorward_host, f'url = "{url}"\nmodel = "small"\n') as gate:
         assert names(await gate.search_functions("forecast")) == ["weather.get_forecast"]
-        ((what, ok, advice),) = [check async for check in gate.views.checks()]
+        ((what, ok, advice),) = [check async for check in gate.search_engine().checks()]
         assert not ok
         assert f"{url}/embeddings cannot be reached" in what
         assert "Does it run" in advice
@@ -142,7 +142,7 @@ async def test_hostile_answers(
     with structlog.testing.capture_logs() as logs:
         async with opened(doorward_host, settings, environ={"EMBEDDINGS_KEY": KEY}) as gate:
             assert names(await gate.search_functions("forecast")) == ["weather.get_forecast"]
-            ((what, ok, _),) = [check async for check in gate.views.checks()]
+            ((what, ok, _),) = [check async for check in gate.search_engine().checks()]
     assert not ok
     assert why in what
     assert KEY not in what
@@ -155,7 +155,7 @@ async def test_an_answer_without_end_is_cut(doorward_host: Host, endpoint: Endpo
     monkeypatch.setattr(endpoint_module, "MAX_RESPONSE_BYTES", 2**20)
     endpoint.answer = 200, {}, b" " * 2**22
     async with opened(doorward_host, of(endpoint)) as gate:
-        ((what, ok, _),) = [check async for check in gate.views.checks()]
+        ((what, ok, _),) = [check async for check in gate.search_engine().checks()]
         assert not ok
         assert "more than 1 MiB" in what
 
@@ -179,7 +179,7 @@ async def test_an_answer_of_too_many_numbers_is_not_read(
     endpoint.answer = (200, {}, _data(*[[0] * 400_000] * 8))
     monkeypatch.setattr(endpoint_module, "read_json", lambda text: pytest.fail("it was read"))
     async with opened(doorward_host, of(endpoint)) as gate:
-        ((what, ok, advice),) = [check async for check in gate.views.checks()]
+        ((what, ok, advice),) = [check async for check in gate.search_engine().checks()]
         assert not ok
         assert "answered no embeddings of 8 texts: more than 74,178 values" in what
         assert "one vector" in advice

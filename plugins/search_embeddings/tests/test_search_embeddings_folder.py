@@ -26,7 +26,7 @@ async def test_a_question_without_a_shared_word(doorward_host: Host, model: Path
         assert found["functions"][0]["matched"] == ["like: embeddings"]
         assert names(await gate.search_functions("outpost"))[0] == "weather.add_station"
         assert names(await gate.search_functions("zebra")) == [], "the model does not know the word"
-        ((what, ok, _),) = [check async for check in gate.views.checks()]
+        ((what, ok, _),) = [check async for check in gate.search_engine().checks()]
         assert ok
         assert what.startswith("search view embeddings: 8 functions in 3 dimensions")
 
@@ -140,7 +140,7 @@ async def test_a_folder_without_a_good_model(doorward_host: Host, model: Path, s
     spoil(model)
     async with opened(doorward_host, f'folder = "{model}"') as gate:
         assert names(await gate.search_functions("forecast")) == ["weather.get_forecast"]
-        ((what, ok, advice),) = [check async for check in gate.views.checks()]
+        ((what, ok, advice),) = [check async for check in gate.search_engine().checks()]
         assert not ok
         assert str(model) in what
         assert "model2vec" in advice

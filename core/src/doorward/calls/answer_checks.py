@@ -53,9 +53,8 @@ class AnswerChecks:
 
     async def reply(
         self, call: Call, reply: Reply, run: CallContext, scope: Scope, *, headers: bool
-    ) -> tuple[Reply, int, int]:
-        """A reply as a program may see it, with the `headers` of the answer if they are wanted; the bytes of its value,
-        and of all of it.
+    ) -> tuple[Reply, int]:
+        """A reply as a program may see it, with the `headers` of the answer if they are wanted; and the bytes of it.
 
         Raises: GuardRefused, LimitExceeded, SecretWithheld.
         """
@@ -67,8 +66,8 @@ class AnswerChecks:
             left, _ = await self._value(call, Reply(reply.left), run, scope, of=str)
         if following is not None:
             following = await self._next_arguments(call, following, scope)
-        checked = Reply(value, reply.type, reply.name, following, reply.link, left, reply.items, reply.status, shown)
-        return checked, size, size + more
+        about = reply.type, reply.name, following, reply.link, left, reply.items, reply.status, shown
+        return Reply(value, *about, size), size + more
 
     async def _value(
         self, call: Call, reply: Reply, run: CallContext, scope: Scope, *, of: type = object

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from doorward.arguments import binding
 from doorward.calls.answer_checks import AnswerChecks, to_reply
 from doorward.calls.files_of_calls import with_files
-from doorward.calls.function_lookup import FunctionLookup
 from doorward.calls.next_page import following
 from doorward.calls.performing import Performing
 from doorward.calls.permissions import Permissions, nobody_asks
@@ -43,8 +42,8 @@ if TYPE_CHECKING:
     from doorward.access.policy import Policy
     from doorward.access.usage_file import UsageFile
     from doorward.calls.call_context import CallContext
+    from doorward.calls.function_lookup import FunctionLookup
     from doorward.catalog.catalog import Catalog
-    from doorward.learning.learning import Learning
     from doorward.model.layers import CallLayer
     from doorward.packages.index import PluginId
     from doorward.plugins.manager import Plugins
@@ -92,15 +91,14 @@ class Broker:
         policy: Policy,
         plugins: Plugins,
         secrets: Secrets,
-        learning: Learning,
+        functions: FunctionLookup,
         counters: UsageFile,
     ) -> None:
         self._catalog, self._servers = catalog, servers
         self.permissions = Permissions(catalog, servers, policy)
         self._plugins, self._secrets = plugins, secrets
-        self.learning = learning
         self._reached: dict[str, set[str]] = {}
-        self.functions = FunctionLookup(catalog, servers, policy)
+        self.functions = functions
         self.withholding = Withholding(counters)
         self._checks = AnswerChecks(catalog, servers, plugins, secrets, self.withholding)
         self._performing = Performing(servers, plugins, self._checks)
@@ -224,11 +222,11 @@ class Broker:
             run.recorder.sending(call, repeats=way.repeats)
         way.out = True
         try:
-            reply, size = await self._checked(way, self._performing.perform(run, call), headers)
+            reply = await self._checked(way, self._performing.perform(run, call), headers)
         except LoginRefused:  # it was not made, and may be once a person has logged in
             way.out, way.lacked_login = False, True
             raise
-        self._learn(way, made.arguments, reply.value, size)
+        self._note_answer(way, reply)
         return reply
 
     async def _of_layer(self, way: _Way, headers: bool, reply: Reply) -> Reply:
@@ -237,15 +235,15 @@ class Broker:
         async def given() -> Reply:
             return reply
 
-        return (await self._checked(way, given(), headers))[0]
+        return await self._checked(way, given(), headers)
 
-    async def _checked(self, way: _Way, result: Awaitable[Any], headers: bool) -> tuple[Reply, int]:
-        """A result, or an error, as a program may see it; with the size of its value. Raises: DoorwardError."""
+    async def _checked(self, way: _Way, result: Awaitable[Any], headers: bool) -> Reply:
+        """A result, or an error, as a program may see it. Raises: DoorwardError."""
         run, call = way.run, way.call
         scope = answers_of(call.function.server, call.principal)
         try:
             made = to_reply(await result)
-            reply, size, way.received = await self._checks.reply(call, made, run, scope, headers=headers)
+            reply, way.received = await self._checks.reply(call, made, run, scope, headers=headers)
         except SecretWithheld as withheld:
             way.said = withheld
             run.withhold(withheld)
@@ -253,7 +251,7 @@ class Broker:
         except Exception as raised:
             way.said = await self._checks.error(call, raised, scope, run.program.language)
             raise way.said from None
-        return reply, size
+        return reply
 
     def _error(self, way: _Way, raised: BaseException) -> BaseException:
         """What the program gets for what was raised on the way."""
@@ -303,16 +301,14 @@ class Broker:
             wants_text=run.wants_text,
         )
 
-    def _learn(self, way: _Way, bound: Mapping[str, Any], value: Any, size: int) -> None:
+    def _note_answer(self, way: _Way, reply: Reply) -> None:
         """Remember what a call answered, for hints, notes and schemas."""
-        run, function = way.run, way.function
+        run, function, value = way.run, way.function, reply.value
         if way.call.wants_text is if_repeated:  # else it may not be what our own style gives
             if is_open(function) and not self._servers.per_principal(function.server):  # others must not learn it
                 self.observed.learn(function, value)
             self._note_unlike(run, function, value)
-        run.answered(function.qualified, value, size)
-        if run.record is not None:
-            run.record.called(function, bound, value, size)
+        run.answered(function.qualified, value, reply.size)
 
     def _check_unchanged(self, function: Function, run: CallContext) -> None:
         """Refuse a function that has changed since the program, written for the old one, called it first.

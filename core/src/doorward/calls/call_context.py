@@ -10,7 +10,6 @@ from doorward.model.layers import Run
 if TYPE_CHECKING:
     from doorward.calls.client_requests import RunClient
     from doorward.calls.repeated_calls import RepeatedCalls
-    from doorward.learning.run_record import RunRecord
     from doorward.model.calls import Call, File, TextRule
     from doorward.model.clock import Clock
     from doorward.model.errors import DoorwardError, SecretWithheld
@@ -74,11 +73,6 @@ class CallContext(Run, Protocol):
     @property
     def interceptor(self) -> Interceptor | None:
         """What stands between its calls and the world; `None` for most runs."""
-        ...
-
-    @property
-    def record(self) -> RunRecord | None:
-        """Where calls that succeeded are recorded, to learn from them after the run."""
         ...
 
     @property

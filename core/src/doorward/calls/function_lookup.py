@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from doorward.catalog.near_functions import names_near, told_near
@@ -14,6 +14,7 @@ from doorward.model.names import python_name, qualified
 if TYPE_CHECKING:
     from doorward.access.policy import Policy
     from doorward.catalog.catalog import Catalog
+    from doorward.model.search import SearchEngine
     from doorward.servers.registry import Servers
 
 _MOST_NAMES = 10
@@ -31,10 +32,11 @@ def left_out(name: str, key: str) -> str:
 class FunctionLookup:
     """Finds functions by name, of the servers that a principal can use."""
 
-    def __init__(self, catalog: Catalog, servers: Servers, policy: Policy) -> None:
+    def __init__(self, catalog: Catalog, servers: Servers, policy: Policy, engine: Callable[[], SearchEngine]) -> None:
         self._catalog = catalog
         self._servers = servers
         self._policy = policy
+        self._engine = engine
 
     def find(self, name: str, principal: str, *, near: bool = True) -> Function:
         """The function that a name means to a principal: `server.name`, `server.original-id`, `mcp__server__name`.
@@ -89,7 +91,7 @@ class FunctionLookup:
         return next((key for key, names in report.left_out.items() if plain in names), "")
 
     def _likely(self, name: str, principal: str) -> list[str]:
-        found = names_near(self._catalog, name, self._servers.names(principal))
+        found = names_near(self._catalog, self._engine(), name, self._servers.names(principal))
         return found if self._policy.scope(principal) is None else [n for n in found if self._allowed(n, principal)]
 
     def _allowed(self, name: str, principal: str) -> bool:

@@ -1,4 +1,4 @@
-"""The stored functions of all servers: storing a compile, looking up, searching.
+"""The stored functions of all servers: storing a compile, and looking up.
 
 Opening it takes constant time: nothing is read before it is needed. Reading never waits.
 """
@@ -9,14 +9,14 @@ import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
 from pydantic_core import from_json
 
 from doorward.catalog import enhancements
+from doorward.catalog.derived import Derived
 from doorward.catalog.empty_catalog import EMPTY_CATALOG
 from doorward.catalog.function_codec import Report, restored
-from doorward.catalog.joined_index import JoinedIndex, Outdated
 from doorward.catalog.store import (
     Broken,
     CatalogReader,
@@ -27,8 +27,6 @@ from doorward.catalog.store import (
 from doorward.catalog.writer import write
 from doorward.data.json_writing import digest
 from doorward.describe.schemas import closure
-from doorward.graph.producers import Edge
-from doorward.graph.stored_graph import needs_of
 from doorward.host.logs import log
 from doorward.model.enhancement import Enhancement
 from doorward.model.errors import DoorwardError, StateError
@@ -37,9 +35,15 @@ from doorward.model.names import Named
 
 if TYPE_CHECKING:
     from doorward.catalog.seals import Seals
-    from doorward.search.index import Index
 
 T = TypeVar("T")
+
+
+class Cached(Protocol):
+    """Something that was read."""
+
+    def cache_clear(self) -> None:
+        """Forget it: a compile has changed what is stored."""
 
 
 class StoredCatalog(NamedTuple):
@@ -61,6 +65,7 @@ class Catalog:
         self.seals = seals
         self.drop, self.check, self.touched = store.drop, store.check, store.touched
         self.merge_observations, self.enhance = store.merge_observations, store.enhance
+        self.derives = Derived()
         self._broken = False
         try:
             self._opened = store.open() or EMPTY_CATALOG
@@ -68,7 +73,8 @@ class Catalog:
             log.warning("catalog_not_read", why=str(error), hint=error.hint)
             self._opened = store.as_it_was() or EMPTY_CATALOG
         self._last: tuple[int, ...] = ()
-        self._seen = self.version()
+        self.seen = self.version()
+        """The version of which something may have been read."""
         self.report = lru_cache(4096)(self._report)
         self.function = lru_cache(4096)(self._function)
         self.definition = lru_cache(4096)(self._definition)
@@ -77,9 +83,7 @@ class Catalog:
         self.first = lru_cache(1024)(self._first)
         self.schema_hash = lru_cache(4096)(self._schema_hash)
         self.enhancement = lru_cache(4096)(self._enhancement)
-        self._graph = lru_cache(256)(self._read_graph)
-        self.index = JoinedIndex(self._segments)
-        self._cached = [kept for kept in vars(self).values() if hasattr(kept, "cache_clear")]
+        self.caches: list[Cached] = [kept for kept in vars(self).values() if hasattr(kept, "cache_clear")]
 
     def close(self) -> None:
         self._opened.close()
@@ -104,18 +108,17 @@ class Catalog:
 
         Raises: StateError, ConfigError."""
         return write(
-            self._store, server, compiled, fingerprint=fingerprint, settings=settings, ms=ms, left_out=left_out,
-            scrub=scrub, seals=self.seals,
+            self._store, self.derives, server, compiled, fingerprint=fingerprint, settings=settings, ms=ms,
+            left_out=left_out, scrub=scrub, seals=self.seals,
         )  # fmt: skip
 
     def trusts(self, server: str) -> bool:
         """Whether what is stored of a server may be used."""
         return self.seals is None or server in self.seals
 
-    def replace_graph(self, server: str, graph: str) -> None:
-        """Who gives what the functions of a server need, found out anew. For threads. Raises: StateError."""
-        self._store.replace_graph(server, graph)
-        self._graph.cache_clear()
+    def replace_derived(self, server: str, name: str, content: bytes) -> None:
+        """What is derived of the functions of a server, found out anew. For threads. Raises: StateError."""
+        self._store.replace_derived(server, name, content)
 
     # Which stored catalog is read
 
@@ -160,10 +163,10 @@ class Catalog:
     def refresh(self) -> bool:
         """Forget what was read if a compile has changed it since. Returns: whether one has."""
         now = self.version()
-        if now == self._seen:
+        if now == self.seen:
             return False
-        self._seen = now
-        for cached in self._cached:
+        self.seen = now
+        for cached in self.caches:
             cached.cache_clear()
         return True
 
@@ -242,17 +245,13 @@ class Catalog:
                 return self._read(enhancements.read, stored.record)
         return None
 
-    def needs(self, server: str, name: str) -> list[Edge]:
-        """Who gives the identifiers that a function needs, the surest first for each argument."""
-        return self._read(needs_of, self._graph(server), name)
+    def derived(self, name: str, server: str | None = None) -> dict[str, bytes]:
+        """What was derived under this name of the functions of each server, or of one; see `derives`."""
+        return dict(self._reader.derived(name, server))
 
-    def graph(self, server: str) -> list[Edge]:
-        """Who gives what the functions of a server need."""
-        return [edge for name in self._graph(server).get("needs", ()) for edge in self.needs(server, name)]
-
-    def _read_graph(self, server: str) -> Mapping[str, Any]:
-        graph = self._reader.graph(server)
-        return self._read(from_json, graph) if graph else {}
+    def questions(self) -> list[tuple[str, str, str]]:
+        """The words by which functions are found besides their own: server, name of the function, words."""
+        return self._reader.questions()
 
     def functions(self, server: str) -> Iterable[Function]:
         """All functions of a server, in the order of its document."""
@@ -264,50 +263,6 @@ class Catalog:
         if self.seals is not None:
             return iter(self.seals.names(server))
         return (Named(*names) for names in self._reader.named(server))
-
-    def _segments(self, outdated: Collection[str]) -> Callable[[], Index | Outdated]:
-        """Read the search indexes of all servers, and the functions of those without a good one. Returns:
-        what joins them, for a thread."""
-        stored = {name: raw for name, raw in self._reader.segments() if name not in outdated}
-        missing = {name: self._indexed(name) for name in self.servers().difference(stored)}
-        questions: dict[str, dict[str, list[str]]] = {}
-        for server, name, words in self._reader.questions():
-            questions.setdefault(server, {})[name] = words.split()
-
-        def join() -> Index | Outdated:
-            from doorward.search.index import Index  # numpy takes a tenth of a second: not when a gateway starts
-            from doorward.search.result_words import ResultWords
-            from doorward.search.segment import segment, unpacked
-
-            kept = {name: self._read(unpacked, raw) for name, raw in stored.items()}
-            segments = {name: part for name, part in kept.items() if part}
-            if len(segments) < len(kept):
-                return Outdated(kept.keys() - segments.keys())
-            made = {name: segment(each, ResultWords(known.get)) for name, (each, known) in missing.items()}
-            return Index(segments | made, questions)
-
-        return join
-
-    def _indexed(self, server: str) -> tuple[list[Function], Mapping[str, Schema]]:
-        """The functions of a server, and the definitions of what they return."""
-        functions = [*self.functions(server)]
-        returned = [function.returns for function in functions]
-        return functions, closure(returned, lambda name: self.definition(server, name))
-
-    def search(
-        self, query: str, *, servers: Sequence[str], read_only: bool | None = None, limit: int = 10, offset: int = 0
-    ) -> tuple[list[Function], int]:
-        """The functions that match the words, best first, and how many match in all. Without words, all do. `tag:NAME`
-        in the query keeps only those with that tag; `tag:pull*` and `tag:"two words"` work; several must all match."""
-        from doorward.search.question import read
-        from doorward.search.ranking import Ranking
-        from doorward.search.steps import Steps
-
-        index, question = self.index(), read(query)
-        among = index.only(servers, read_only, question.tags)
-        found = Ranking(index, question, among, Steps(index, self.needs)).best(offset + limit)
-        names = [index.qualified(number) for number in found.functions[offset : offset + limit]]
-        return [function for name in names if (function := self.function(*name))], found.total
 
     def stored_functions(self, server: str) -> Callable[[], list[Function]]:
         """Read all functions of a server, in the order of its document. Returns: what decodes them, for a thread."""

@@ -21,11 +21,8 @@ class _EmptyCatalog:
     def reports(self, server: str | None = None) -> list[tuple[str, str]]:
         return []
 
-    def segments(self) -> list[tuple[str, bytes]]:
+    def derived(self, name: str, server: str | None = None) -> list[tuple[str, bytes]]:
         return []
-
-    def graph(self, server: str) -> str | None:
-        return None
 
     def questions(self) -> list[tuple[str, str, str]]:
         return []

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from doorward.catalog.catalog import Catalog
 from doorward.data.near_names import is_misspelt, nearest
 from doorward.data.words import split_words
+
+if TYPE_CHECKING:
+    from doorward.catalog.catalog import Catalog
+    from doorward.model.search import SearchEngine
 
 MAX_COMPARED_NAMES = 3000
 """Names that an unknown name is compared with, letter by letter."""
@@ -18,11 +22,11 @@ _SEARCH_BONUS = 0.5
 meanings: `add` finds `create`."""
 
 
-def names_near(catalog: Catalog, name: str, servers: Sequence[str], most: int = 5) -> list[str]:
+def names_near(catalog: Catalog, engine: SearchEngine, name: str, servers: Sequence[str], most: int = 5) -> list[str]:
     """The qualified names most similar to this one, nearest first."""
     server, _, bare = name.rpartition(".")
     asked = [server] if server in servers else servers
-    found = [f.qualified for f in catalog.search(" ".join(split_words(bare)), servers=asked, limit=_SEARCH_RESULTS)[0]]
+    found = [function.qualified for function in engine.near(split_words(bare), asked, _SEARCH_RESULTS)]
     everything: list[str] = []
     for each in asked:
         everything += [f"{each}.{n}" for n in catalog.names(each)]

@@ -55,12 +55,10 @@ class SqliteReader:
     def settings(self) -> dict[str, str]:
         return dict(self._rows("SELECT name, json_extract(report, '$.settings') FROM servers"))
 
-    def segments(self) -> list[tuple[str, bytes]]:
-        return self._rows("SELECT server, content FROM segments ORDER BY server")
-
-    def graph(self, server: str) -> str | None:
-        rows = self._rows("SELECT graph FROM segments WHERE server = ?", [server])
-        return rows[0][0] if rows else None
+    def derived(self, name: str, server: str | None = None) -> list[tuple[str, bytes]]:
+        if server is None:
+            return self._rows("SELECT server, content FROM derived WHERE name = ? ORDER BY server", [name])
+        return self._rows("SELECT server, content FROM derived WHERE server = ? AND name = ?", [server, name])
 
     def questions(self) -> list[tuple[str, str, str]]:
         return self._rows("SELECT server, name, words FROM enhancements WHERE NOT waits")

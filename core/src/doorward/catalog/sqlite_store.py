@@ -53,6 +53,15 @@ def _segments(db: Database) -> None:
     db.table("segments").create({"server": str, "content": bytes, "graph": str}, pk="server")
 
 
+def _derived(db: Database) -> None:
+    """What is derived of functions has a name."""
+    db.table("derived").create({"server": str, "name": str, "content": bytes}, pk=("server", "name"))
+    for name, column in (("segment", "content"), ("graph", "graph")):
+        copied = f"SELECT server, '{name}', CAST({column} AS BLOB) FROM segments WHERE {column} IS NOT NULL"  # noqa: S608
+        db.execute(f"INSERT INTO derived {copied}")
+    db.execute("DROP TABLE segments")
+
+
 _MADE = """CREATE TABLE "servers" ("name" TEXT PRIMARY KEY, "report" TEXT);
 CREATE TABLE "compiles" ("number" INTEGER);
 INSERT INTO "compiles" VALUES (0);
@@ -70,9 +79,9 @@ CREATE TABLE "functions" (
 );
 CREATE UNIQUE INDEX "functions_by_name" ON "functions" ("server", "name");
 CREATE INDEX "functions_by_original" ON "functions" ("original", "server");
-CREATE TABLE "segments" ("server" TEXT PRIMARY KEY, "content" BLOB, "graph" TEXT)"""
+CREATE TABLE "derived" ("server" TEXT, "name" TEXT, "content" BLOB, PRIMARY KEY ("server", "name"))"""
 
-LAYOUT = SqliteLayout((_tables, _segments), "SELECT number FROM compiles", first=5, made=_MADE)
+LAYOUT = SqliteLayout((_tables, _segments, _derived), "SELECT number FROM compiles", first=5, made=_MADE)
 """What models wrote was paid for, and cannot be compiled again: a change of the tables is a further step."""
 
 
@@ -124,7 +133,10 @@ class SqliteCatalog:
                     for i, (f, id, reads) in enumerate(contents.functions, first)
                 ),
             )
-            db.execute("INSERT INTO segments VALUES (?, ?, ?)", (server, contents.segment, contents.graph))
+            db.executemany(
+                "INSERT INTO derived VALUES (?, ?, ?)",
+                ((server, name, content) for name, content in contents.derived.items()),
+            )
             db.executemany(
                 "INSERT INTO definitions VALUES (?, ?, ?)",
                 ((server, name, text) for name, text in contents.definitions),
@@ -133,9 +145,10 @@ class SqliteCatalog:
 
         self._write(write)
 
-    def replace_graph(self, server: str, graph: str) -> None:
+    def replace_derived(self, server: str, name: str, content: bytes) -> None:
         with state_errors(self._file), contextlib.closing(self._file.connect(OBSERVATION_WAIT_SECONDS)) as db, db:
-            db.execute("UPDATE segments SET graph = ? WHERE server = ?", (graph, server))
+            there = "SELECT ?, ?, ? WHERE EXISTS (SELECT 1 FROM servers WHERE name = ?)"
+            db.execute(f"INSERT OR REPLACE INTO derived {there}", (server, name, content, server))
 
     def drop(self, servers: Iterable[str]) -> None:
         def write(db: sqlite3.Connection) -> None:
@@ -198,7 +211,7 @@ def _forget(
     for table, column in (
         ("functions", "server"),
         ("definitions", "server"),
-        ("segments", "server"),
+        ("derived", "server"),
         ("servers", "name"),
     ):
         db.execute(f"DELETE FROM {table} WHERE {column} = ?", [server])  # noqa: S608

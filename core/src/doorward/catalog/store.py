@@ -1,5 +1,5 @@
 """The protocols of an engine that keeps the catalog; `sqlite_store` has the one for SQLite. An engine knows names, ids
-and texts, and no more: the search has an index of its own, whose parts are bytes to it.
+and texts, and no more: what plugins derive of functions is bytes to it.
 
 Each function is kept as JSON text, its record; so is each server's report. Reading happens in the event loop, so an
 engine that is reached over a network must read from a local copy.
@@ -57,13 +57,11 @@ class StoredEnhancement(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Contents:
     """A server's compile as it is stored. Functions are in the order of their document, each with its original id and
-    whether it only reads. `segment` is the server's part of the search index, `graph` says as JSON text who gives what
-    its functions need."""
+    whether it only reads. `derived` are bytes by name that plugins make of the functions."""
 
     server: str
     report: str
-    segment: bytes
-    graph: str
+    derived: Mapping[str, bytes]
     functions: Sequence[tuple[Row, str, bool]]
     definitions: Iterable[tuple[str, str]]
 
@@ -89,11 +87,8 @@ class CatalogReader(Protocol):
     def settings(self) -> dict[str, str]:
         """The `settings` of each report."""
 
-    def segments(self) -> list[tuple[str, bytes]]:
-        """`Contents.segment` of each server that has one, by the servers' names."""
-
-    def graph(self, server: str) -> str | None:
-        """`Contents.graph` of a server."""
+    def derived(self, name: str, server: str | None = None) -> list[tuple[str, bytes]]:
+        """What has this name in `Contents.derived` of all servers, ordered by their names, or of one: server, bytes."""
 
     def questions(self) -> list[tuple[str, str, str]]:
         """The `words` of the enhancements that wait for nobody: server, name of the function, words."""
@@ -157,9 +152,9 @@ class CatalogStore(Protocol):
         Observed results are kept if `lasts` says so, by the function's name and digest; enhancements if `holds` says
         so, by the function's name and `documented`."""
 
-    def replace_graph(self, server: str, graph: str) -> None:
-        """Put this in the place of `Contents.graph` of a server, if there is one. No catalog is made anew for this, and
-        readers need not see it before the next compile."""
+    def replace_derived(self, server: str, name: str, content: bytes) -> None:
+        """Put this in the place of what has this name in `Contents.derived` of a server, if the server is there. No
+        catalog is made anew for this, and readers need not see it before the next compile."""
 
     def drop(self, servers: Iterable[str]) -> None:
         """Forget servers, what was observed of their results, and their enhancements, in one transaction."""

@@ -1,4 +1,4 @@
-"""Writing a server's compile into the catalog: without secrets, and with the texts for the search."""
+"""Writing a server's compile into the catalog: without secrets, and with what is derived of it."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from doorward.catalog.function_codec import Report, as_json, scrubbed
 from doorward.catalog.schema_inference import lasts, with_observed
 from doorward.catalog.store import CatalogStore, Contents, Row
 from doorward.data.clean_text import clean_compile
-from doorward.graph.producers import edges
-from doorward.graph.stored_graph import as_stored
 from doorward.host.garbage import gc_paused
 from doorward.model.errors import StateError
 from doorward.model.functions import Compiled, Function
 
 if TYPE_CHECKING:
+    from doorward.catalog.derived import Derived
     from doorward.catalog.seals import Seals
 
 
 @gc_paused()
 def write(
     to: CatalogStore,
+    derived: Derived,
     server: str,
     compiled: Compiled,
     *,
@@ -39,9 +39,6 @@ def write(
 ) -> Report:
     """Replace everything of a server. Every text is cleaned, whatever its origin, and passes `scrub`: a document may
     contain the credentials it was fetched with."""
-    from doorward.search.result_words import ResultWords
-    from doorward.search.segment import packed, segment  # numpy, which a start without a compile does not need
-
     compiled = clean_compile(compiled)
     report = Report(
         server, len(compiled.functions), [asdict(s) for s in compiled.skipped], list(compiled.warnings), ms,
@@ -53,8 +50,7 @@ def write(
     contents = Contents(
         server,
         report=scrub(as_json(asdict(report))),
-        segment=packed(segment(described, ResultWords(compiled.definitions.get, scrub))),
-        graph=scrub(as_json(as_stored(edges(described, compiled.definitions.get)))),
+        derived=derived.of(described, compiled.definitions.get, scrub),
         functions=[(Row(server, f.name, record), f.id, f.read_only) for f, record in functions],
         definitions=[
             (name, scrub(as_json(s))) for name, s in {scrub(n): s for n, s in compiled.definitions.items()}.items()

@@ -165,8 +165,8 @@ class Runtime:
 
     async def _found(self, run: HelperContext, query: str, limit: int) -> list[Function]:
         most = max(1, min(int(limit), 50))
-        found = await self._discovery.functions.find(
-            [str(query)], principal=run.program.principal, limit=most, within=run.program.functions
+        found = await self._discovery.find(
+            [str(query)], run.program.principal, limit=most, within=run.program.functions
         )
         return [hit.function for hit in found.hits]
 

@@ -64,13 +64,6 @@ class PolicySettings(Settings):
     )
 
 
-class SearchSettings(Settings):
-    """`[search]`: how functions are found."""
-
-    learn: bool = Field(True, description="Learn from use: what a principal searched and then called is found sooner")
-    shared: bool = Field(False, description="All principals learn from each other; else each from themselves alone")
-
-
 class TokenSettings(Settings):
     """`[[principals.NAME.tokens]]`: one bearer token of a principal, as `doorward token new` writes it."""
 
@@ -201,7 +194,6 @@ class Config(Settings):
     observer_fail: Literal["open", "closed"] = Field(
         "open", description="While an observer fails: go on, or refuse programs and calls"
     )
-    search_view: list[str] = Field([], description="What finds functions by meaning, besides the words")
     cache: str | None = Field(None, description="What keeps programs for run_cached_code; none: nothing")
     plugins: list[str] = Field([], description="Guards and other hook plugins, called in this order")
     capabilities: list[str] = Field(
@@ -218,7 +210,6 @@ class Config(Settings):
     policy: PolicySettings = PolicySettings()
     plans: PlanSettings = PlanSettings()
     runs: RunSettings = RunSettings()
-    search: SearchSettings = SearchSettings()
     http: HttpSettings = HttpSettings()
     principals: dict[str, PrincipalSettings] = Field({}, description="Who may use what, by name")
     groups: dict[str, list[str]] = Field({}, description='Principals that rules name together, as "@NAME"')
@@ -230,7 +221,6 @@ class Config(Settings):
     executors: dict[str, dict[str, Any]] = Field({}, description="Settings of executors, by name")
     caches: dict[str, dict[str, Any]] = Field({}, description="Settings of caches, by name")
     observers: dict[str, dict[str, Any]] = Field({}, description="Settings of observers, by name")
-    search_views: dict[str, dict[str, Any]] = Field({}, description="Settings of search views, by name")
     hooks: dict[str, dict[str, Any]] = Field({}, description="Settings of hook plugins, by name")
 
     @field_validator("principals")

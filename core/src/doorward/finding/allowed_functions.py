@@ -1,13 +1,12 @@
-"""Which functions of the search index a principal may call: nobody finds what policy denies them, and no program what
-its run may not call."""
+"""Which functions a principal may call: nobody finds what policy denies them, and no program what its run may not
+call."""
 
 from __future__ import annotations
 
-import weakref
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.lowlevel
@@ -15,103 +14,91 @@ import anyio.lowlevel
 from doorward.access.rules import may_be_narrowed_to, narrowed
 from doorward.data.offload import off_loop
 from doorward.model.functions import Function
+from doorward.model.search import Allowed
 
 if TYPE_CHECKING:
     from doorward.access.policy import Policy
     from doorward.catalog.catalog import Catalog
     from doorward.model.deciders import Scope
-    from doorward.search.index import Index
 
-Mask = Any
-"""An array of truth values, one for each function of an index."""
+_Key = tuple[object, "Scope | None", tuple[str, ...] | None, str]
+"""The version of the catalog, the rules, the patterns of a run, and the server."""
 
 Allows = Callable[[Function], bool]
 
 AllowedNames = Callable[[str, str, tuple[str, ...] | None], Awaitable[Sequence[str] | None]]
 """Answers, by server, principal and the patterns of a run, the names of functions; `None` stands for all."""
 
-MAX_MASKS = 100
-"""Masks that are kept: one byte for each function."""
+MAX_KEPT = 2000
+"""Servers, each under some rules, of which is kept what may be called: one byte for each function."""
 
 _AT_ONCE = 20
 """Functions that are looked at on the event loop before others have their turn."""
 
 
 class AllowedFunctions:
-    """Masks over the functions of an index, made when they are first needed. Where no policy has patterns, there are
-    none. Principals under the same rules share one, and so do runs that are narrowed alike."""
+    """What may be called, found out when it is first needed, and again after a compile. Where no policy has patterns,
+    there is nothing to find out. Principals under the same rules share it, and so do runs that are narrowed alike."""
 
     def __init__(self, catalog: Catalog, policy: Policy) -> None:
         self._catalog, self._policy = catalog, policy
-        self._masks: OrderedDict[Scope | tuple[str, ...], tuple[weakref.ref[Index], Mask]] = OrderedDict()
-        self._making = anyio.Lock()
+        self._kept: OrderedDict[_Key, Allowed] = OrderedDict()
+        self._looking = anyio.Lock()
 
-    async def mask(self, index: Index, principal: str, within: tuple[str, ...] | None = None) -> Mask | None:
-        """A truth value for each function of an index; `None` if the principal may call all of them. `within` are the
-        patterns by which a run is narrowed, if it is."""
-        allowed = own = None
-        if (scope := self._policy.scope(principal)) is not None:
-            allows = partial(self._policy.allows, principal=principal)
-            allowed = await self._kept(scope, index, allows, index.servers, here=bool(scope.principal))
-        if within is not None:
-            meant = [server for server in index.servers if may_be_narrowed_to(within, server)]
-            own = await self._kept(within, index, partial(narrowed, patterns=within), meant, here=False)
-        return both(allowed, own)
+    async def of(
+        self, servers: Sequence[str], principal: str, within: tuple[str, ...] | None = None
+    ) -> Mapping[str, Allowed] | None:
+        """What the principal may call of these servers; `None` if all of it. `within` are the patterns by which a run
+        is narrowed, if it is."""
+        scope = self._policy.scope(principal)
+        if scope is None and within is None:
+            return None
+        return {server: await self._of_server(server, scope, within, principal) for server in servers}
 
     async def names(self, server: str, principal: str, within: tuple[str, ...] | None = None) -> Sequence[str]:
         """The names of the functions of a server that may be called, in the order of its document."""
-        index = await self._catalog.index.wait()
-        mask = await self.mask(index, principal, within)
-        if server not in index.servers or mask is None:
-            return self._catalog.names(server) if mask is None else ()
-        number = index.servers.index(server)
-        first, end = index.first[number : number + 2]
-        return [name for name, may in zip(index.names[first:end], mask[first:end], strict=True) if may]
+        found = await self.of([server], principal, within)
+        return self._catalog.names(server) if found is None else found[server].called()
 
-    async def _kept(
-        self, key: Scope | tuple[str, ...], index: Index, allows: Allows, servers: Sequence[str], *, here: bool
-    ) -> Mask:
-        if (known := self._known(key, index)) is not None:
+    async def _of_server(
+        self, server: str, scope: Scope | None, within: tuple[str, ...] | None, principal: str
+    ) -> Allowed:
+        key = self._catalog.seen, scope, within, server
+        if (known := self._known(key)) is not None:
             return known
-        async with self._making:
-            if (known := self._known(key, index)) is not None:
+        if scope is not None and within is not None:
+            may = {*(await self._of_server(server, scope, None, principal)).called()}
+            own = await self._of_server(server, None, within, principal)
+            may.intersection_update(own.called())
+            return self._keep(key, Allowed(own.names, bytes(name in may for name in own.names)))
+        async with self._looking:
+            if (known := self._known(key)) is not None:
                 return known
-            mask = await self._made(index, allows, servers, here=here)
-            self._masks[key] = weakref.ref(index), mask
-            while len(self._masks) > MAX_MASKS:
-                self._masks.popitem(last=False)
-            return mask
+            names, allows, here = self._catalog.names(server), partial(narrowed, patterns=within or ()), False
+            may = set()
+            if scope is not None:
+                allows, here = partial(self._policy.allows, principal=principal), bool(scope.principal)
+            if scope is not None or may_be_narrowed_to(within or (), server):
+                may = await allowed_names(self._catalog.stored_functions(server), allows, here=here)
+            return self._keep(key, Allowed(names, bytes(name in may for name in names)))
 
-    def _known(self, key: Scope | tuple[str, ...], index: Index) -> Mask | None:
-        of, mask = self._masks.get(key, (None, None))
-        if of is None or of() is not index:
+    def _known(self, key: _Key) -> Allowed | None:
+        if key not in self._kept:
             return None
-        self._masks.move_to_end(key)
-        return mask
+        self._kept.move_to_end(key)
+        return self._kept[key]
 
-    async def _made(self, index: Index, allows: Allows, servers: Sequence[str], *, here: bool) -> Mask:
-        """Server by server, those that are named."""
-        import numpy as np
-
-        mask = np.zeros(index.size, bool)
-        for number, server in enumerate(index.servers):
-            if server not in servers:
-                continue
-            names = index.names[index.first[number] : index.first[number + 1]]
-            allowed = await allowed_names(self._catalog.stored_functions(server), allows, here=here)
-            mask[index.first[number] : index.first[number + 1]] = [name in allowed for name in names]
-        return mask
+    def _keep(self, key: _Key, found: Allowed) -> Allowed:
+        self._kept[key] = found
+        while len(self._kept) > MAX_KEPT:
+            self._kept.popitem(last=False)
+        return found
 
 
 async def allowed_names(decode: Callable[[], list[Function]], allows: Allows, *, here: bool) -> set[str]:
     """The names of a server's functions that may be called. Their rows were read on the event loop, where the database
     belongs; they are judged in a thread, or `here`, if upstreams are asked for, because servers belong here, too."""
     return await _allowed_here(await off_loop(decode), allows) if here else await off_loop(_allowed, decode, allows)
-
-
-def both(one: Mask | None, other: Mask | None) -> Mask | None:
-    """What two masks leave; `None` leaves everything."""
-    return other if one is None else one if other is None else one & other
 
 
 def _allowed(decode: Callable[[], list[Function]], allows: Allows) -> set[str]:

@@ -12,8 +12,8 @@ from doorward.model.decisions import effect
 
 if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
-    from doorward.finding.function_search import Hit
     from doorward.model.functions import Function
+    from doorward.model.search import Hit
     from doorward.results.observation import Observation
 
 _FUEL = 60
@@ -34,13 +34,13 @@ class Hits:
         summary = " ".join((function.summary or function.description)[:400].split())[:160]
         better = additions.in_a_hit(enhancement) if enhancement else ""
         more: dict[str, Any] = {
-            "answers": hit.answers if numbered else [],
+            "answers": [*hit.answers] if numbered else [],
             "read_only": effect(function) == "read",
             "destructive": effect(function) == "destructive",
-            "needs": hit.needs,
+            "needs": {parameter: [*names] for parameter, names in hit.needs.items()},
             "gives": self._gives(function),
             "deprecated": function.deprecated,
-            "matched": hit.matched,
+            "matched": [*hit.matched],
         }
         told = {key: value for key, value in more.items() if value}
         return {"function": function.qualified, "summary": better or summary, **told}

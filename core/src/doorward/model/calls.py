@@ -99,7 +99,8 @@ class Reply:
     sentence. `items` are the keys that lead to the list in a page, where the source knows them for sure.
 
     `status` is the HTTP status, `headers` are those of the answer. Programs get them by `doorward.reply`, without
-    credentials, their names in small letters.
+    credentials, their names in small letters. `size` are the bytes of the value as JSON, once it was checked: a source
+    need not say it.
     """
 
     value: Any
@@ -111,6 +112,7 @@ class Reply:
     items: Sequence[str] = field(default=(), compare=False)
     status: int | None = field(default=None, compare=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    size: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

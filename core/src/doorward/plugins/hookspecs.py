@@ -8,7 +8,7 @@ found under its name in the entry-point group `doorward.plugins` and loaded in t
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +95,11 @@ class CapabilityHooks:
     @hookspec
     def run_layers(self) -> Sequence[RunLayer] | None:
         """What stands around runs. Fires once, when a gateway opens."""
+
+    @hookspec
+    def results_observed(self, servers: Iterable[str]) -> None:
+        """Learn that calls have shown more of what the functions of these servers return, by their modules: what was
+        derived of them may be made anew, in `flush`, which follows. Fires from time to time."""
 
 
 class CacheHooks:
@@ -184,7 +189,7 @@ SPECS = (
 
 OBSERVERS = {
     *("auth_chosen", "run_started", "run_finished", "call_finished", "trace_call"),
-    *("sandboxes_known", "refresh_due"),
+    *("sandboxes_known", "refresh_due", "results_observed"),
 }
 """Hooks that only learn what has happened. Their failure changes nothing."""
 

@@ -24,7 +24,7 @@ from doorward.model.executors import Executor
 from doorward.model.functions import Function
 from doorward.model.version import PLUGIN_API
 from doorward.packages.index import GROUPS, Entry, Index, PluginId, near_group
-from doorward.packages.install_hints import to_install
+from doorward.packages.install_hints import brought, to_install
 from doorward.plugins.block_watch import BlockWatch
 from doorward.plugins.checks import PROTOCOLS, driver_faults, hook_faults
 from doorward.plugins.failures import Failures, contained, said
@@ -106,7 +106,7 @@ class Plugins:
     def settings(self, kind: str, name: str, loaded: Loaded) -> Settings:
         """The settings of a plugin, from its table in the configuration. Raises: PluginError, ConfigError."""
         table = TABLE_OF[kind]
-        options, place = getattr(loaded.config, table).get(name, {}), f"{loaded.file} [{table}.{name}]"
+        options, place = getattr(loaded.config, table, {}).get(name, {}), f"{loaded.file} [{table}.{name}]"
         return self.validated(kind, name, options, secrets=loaded.secrets, place=place)
 
     def validated(self, kind: str, name: str, options: Mapping[str, Any], **given: Any) -> Settings:
@@ -272,7 +272,7 @@ class Plugins:
         have = [e.name for e in self.index.of(kind)]
         why = f"no {kind} named {name!r}; installed: {', '.join(have) or 'none'}"
         elsewhere = [e for e in [*self.index.stray, *self.index.entries] if e.name == name]
-        if not elsewhere:
+        if not elsewhere or brought(name):
             raise PluginError(why, hint=to_install(kind, name, have))
         group, giver = GROUPS.get(elsewhere[0].kind, elsewhere[0].kind), elsewhere[0].given_by
         raise PluginError(

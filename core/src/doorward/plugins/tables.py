@@ -35,7 +35,7 @@ def require_tables(loaded: Loaded, index: Index) -> None:
         if table not in TABLES:
             continue
         kind, key = TABLES[table]
-        value = getattr(loaded.config, key)
+        value = getattr(loaded.config, key, [])  # which may be a plugin's own
         chosen = [*value] if isinstance(value, list) else [value] if value else []
         chosen += loaded.config.capabilities if kind == "plugin" else []
         installed = [entry.name for entry in index.of(kind)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from doorward.calls.items import declared
@@ -16,13 +16,14 @@ from doorward.data.quoting import in_a_line
 from doorward.describe import additions, cards, signatures
 from doorward.describe.dialects import dialect_of
 from doorward.describe.schemas import Definitions
+from doorward.finding.allowed_functions import AllowedFunctions
 from doorward.finding.hits import Hits
-from doorward.finding.related_functions import RelatedFunctions
 from doorward.model.errors import DoorwardError, InvalidArguments, UnknownName
 from doorward.model.functions import Function
 from doorward.model.limits import Limits
 from doorward.model.names import some
 from doorward.model.programs import Program
+from doorward.model.search import Found, Search
 from doorward.program_api import call_helpers
 from doorward.program_api.helper_cards import MODULE, HelperCards
 from doorward.program_api.server_list import ServerList
@@ -32,13 +33,18 @@ if TYPE_CHECKING:
     from doorward.access.policy import Policy
     from doorward.calls.broker import Broker
     from doorward.catalog.catalog import Catalog
-    from doorward.finding.function_search import FunctionSearch
+    from doorward.model.search import SearchEngine
     from doorward.results.observation import Observation
     from doorward.servers.registry import Servers
-    from doorward.views.search_views import SearchViews
 
 MAX_DESCRIBED = 5
 """Functions that `get_functions` describes in one answer."""
+
+MAX_QUERIES = 10
+"""Questions in one search."""
+
+MAX_SOURCES, MAX_OFTEN_WITH = 3, 3
+"""Functions that a card names for one argument, and beside a function."""
 
 _CALLS = (
     "`import SERVER` and call SERVER.FUNCTION(name=value)",
@@ -59,26 +65,20 @@ class Discovery:
         executors: Callable[[], str],
         limits: Limits,
         policy: Policy,
-        views: SearchViews,
+        engine: Callable[[], SearchEngine],
     ) -> None:
-        """`cards` describe `import doorward`; `executors` returns a description of the executors."""
+        """`cards` describe `import doorward`; `executors` returns a description of the executors; `engine` what finds
+        functions."""
         self._catalog = catalog
         self._servers = servers
         self._broker = broker
         self.cards = cards
         self._executors = executors
         self._limits = limits
-        self.policy, self._views = policy, views
-        self.related = RelatedFunctions(catalog, broker.learning, self._lets)
+        self.policy, self._engine = policy, engine
+        self._allowed = AllowedFunctions(catalog, policy)
         self.hits = Hits(catalog, self.seen)
         self._list = ServerList(catalog, servers, self.allowed)
-
-    @cached_property
-    def functions(self) -> FunctionSearch:
-        """The search, which needs numpy: a tenth of a second that a gateway's start does not wait."""
-        from doorward.finding.function_search import FunctionSearch
-
-        return FunctionSearch(self._catalog, self._servers, self.policy, self._broker.learning, self._views)
 
     def capabilities(self, principal: str, language: str = PYTHON) -> str:
         """A paragraph about what a principal can do here, in programs of a language or by single calls."""
@@ -121,7 +121,33 @@ class Discovery:
         it may call all of them, which is known without a look at any."""
         if within is None and self.policy.scope(principal) is None:
             return None
-        return await self.functions.allowed.names(server, principal, within)
+        return await self._allowed.names(server, principal, within)
+
+    async def find(
+        self,
+        queries: Sequence[str],
+        principal: str,
+        *,
+        server: str | None = None,
+        read_only: bool | None = None,
+        limit: int = 10,
+        offset: int = 0,
+        explain: bool = False,
+        within: tuple[str, ...] | None = None,
+    ) -> Found:
+        """What fits any of the queries, of what a principal may call, in a run narrowed by `within`. `server` is the
+        module of the only one to look at.
+
+        Raises: InvalidArguments for too many queries.
+        """
+        if len(queries) > MAX_QUERIES:
+            raise InvalidArguments(f"{len(queries)} queries; at most {MAX_QUERIES} in one search")
+        usable = self._servers.names(principal)
+        allowed = await self._allowed.of(usable, principal, within)
+        asked = [server] if server is not None else usable
+        return await self._engine().find(
+            Search(queries, principal, usable, asked, allowed, read_only, limit, offset, explain)
+        )
 
     async def search(
         self,
@@ -146,22 +172,14 @@ class Discovery:
         asked = [*dict.fromkeys(map(str, filter(None, [query, *queries])))] or [""]
         only = None if server is None else self.module(server, principal)
         limit, offset = max(len(asked), min(limit, 50)), offset_of(cursor)  # each question has its best function
-        found = await self.functions.find(
-            asked,
-            principal=principal,
-            server=only,
-            read_only=read_only,
-            limit=limit,
-            offset=offset,
-            explain=explain,
-            within=within,
-        )
+        how: dict[str, Any] = {"limit": limit, "offset": offset, "explain": explain, "within": within}
+        found = await self.find(asked, principal, server=only, read_only=read_only, **how)
         shown = [self.hits.shown(hit, numbered=len(asked) > 1) for hit in found.hits]
         if self.policy.decides:
             for hit, said in zip(found.hits, shown, strict=True):
                 said |= {"confirm": True} if self.policy.told(hit.function, principal) else {}
         answer: dict[str, Any] = {"functions": shown, "total": found.total, "well": found.well}
-        answer |= {"near": found.near} if found.near else {}
+        answer |= {"near": [*found.near]} if found.near else {}
         if offset + len(shown) < found.total:
             answer["cursor"] = cursor_at(offset + len(shown))
         return answer
@@ -203,7 +221,7 @@ class Discovery:
             "signature": signatures.signature(function, definitions, seen=seen, language=language),
             "text": text
             + self._told(function, asker)
-            + self.related.told(function, asker)
+            + self._related(function, asker)
             + self._added(function, additions.MAX_CARD_CHARS, language),
         }
 
@@ -211,6 +229,20 @@ class Discovery:
         """What policy says of a function that may be called, as a comment at the end of a card."""
         text = self.policy.told(function, asker.principal) if self.policy.decides else ""
         return f"\n{dialect_of(asker.language).mark} {text}" if text else ""
+
+    def _related(self, function: Function, asker: Program) -> str:
+        """The functions that give what it needs, and those that are often called beside it, as comments at the end of a
+        card."""
+        related, mark = self._engine().related(function, asker.principal), dialect_of(asker.language).mark
+        fields: dict[str, list[str]] = {}
+        for given in related.given:
+            told = fields.setdefault(given.parameter, [])
+            if len(told) < MAX_SOURCES and self._lets(asker, given.producer):
+                told.append(f"`{given.field}` of {given.producer.removeprefix(f'{function.server}.')}")
+        lines = [f"{parameter}: {' or '.join(told)}" for parameter, told in fields.items() if told]
+        often = islice((name for name in related.often_with if self._lets(asker, name)), MAX_OFTEN_WITH)
+        lines += [f"often with: {', '.join(names)}"] if (names := [*often]) else []
+        return "".join(f"\n{mark} {line}" for line in lines)
 
     def _helper(self, name: str, asker: Program) -> dict[str, Any] | None:
         """The card of `doorward` or one of its helpers; `None` if this is the name of neither."""

@@ -192,14 +192,13 @@ class Execution:
 
     @contextlib.contextmanager
     def _recorded(self, run: RunContext) -> Iterator[RunContext]:
-        """Count a run as under way, and learn from it when it ends, however it does."""
+        """Count a run as under way."""
         self.under_way.add(run)
         self._admission.readiness.begun()
         try:
             yield run
         finally:
             self.under_way.discard(run)
-            self._broker.learning.end(run.record)
             self._admission.readiness.ended()
 
     async def run(

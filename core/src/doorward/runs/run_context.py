@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from doorward.calls.broker import Broker
     from doorward.calls.client_requests import RunClient
     from doorward.calls.withholding import Withholding
-    from doorward.learning.run_record import RunRecord
     from doorward.model.calls import Call
     from doorward.model.interaction import Client
     from doorward.model.recording import Interceptor, Recorder
@@ -73,7 +72,6 @@ class RunContext(RunModules):
         "_made",
         "_notes",
         "_output",
-        "_record",
         "_recorder",
         "_repeated",
         "_schema_hashes",
@@ -126,7 +124,6 @@ class RunContext(RunModules):
         if recorder is not None:
             recorder.attach(self._state)
         self._view: RunView | None = None
-        self._record = broker.learning.record(program.principal)
         self._output = RunOutput(program.limits.output_bytes)
 
     @property
@@ -301,10 +298,6 @@ class RunContext(RunModules):
     @property
     def withholding(self) -> Withholding:
         return self._broker.withholding
-
-    @property
-    def record(self) -> RunRecord | None:
-        return self._record
 
     # What it leaves
 

@@ -30,7 +30,6 @@ _MODULE_OF = {
     "HookConformance": "conformance.hooks",
     "Host": "host",
     "LayerConformance": "conformance.layers",
-    "LessonStoreConformance": "lesson_stores",
     "ODD_TEXTS": "conformance.hooks",
     "ObserverConformance": "conformance.observers",
     "Request": "conformance.echo",

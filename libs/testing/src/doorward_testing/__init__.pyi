@@ -33,7 +33,6 @@ from doorward_testing.cpython import FullPythonConformance as FullPythonConforma
 from doorward_testing.door import Door as Door
 from doorward_testing.executors import ExecutorConformance as ExecutorConformance
 from doorward_testing.host import Host as Host
-from doorward_testing.lesson_stores import LessonStoreConformance as LessonStoreConformance
 from doorward_testing.ports import reserve_port as reserve_port
 from doorward_testing.shared_executor import SharedExecutor as SharedExecutor
 from doorward_testing.stores import CatalogStoreConformance as CatalogStoreConformance
@@ -58,7 +57,6 @@ __all__ = [
     "HookConformance",
     "Host",
     "LayerConformance",
-    "LessonStoreConformance",
     "ODD_TEXTS",
     "ObserverConformance",
     "Request",

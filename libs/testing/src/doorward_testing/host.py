@@ -49,7 +49,7 @@ class Host:
 
     def install_real(self, *names: str) -> None:
         """Install the plugins of these names that the environment of the test has, for example `"monty"`."""
-        self.entries += [e for e in installed() if e.name in names]
+        self.entries += [e for e in installed() if e.name in names and e not in self.entries]
 
     def write(self, config: str | Mapping[str, Any], name: str = "doorward.toml") -> Path:
         """Write a configuration, a text or its tables, whose state lies in the host's folder."""

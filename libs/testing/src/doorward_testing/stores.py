@@ -21,7 +21,7 @@ _NAMES = ("get_cat", "list_dogs", "über'\"; --")
 
 
 def _contents(server: str, names: Sequence[str] = _NAMES, **more: Any) -> Contents:
-    """A server as it is stored. Its part of the search index is bytes to an engine."""
+    """A server as it is stored. What plugins derive of its functions is bytes to an engine."""
 
     def record(name: str) -> str:
         return json.dumps(
@@ -31,8 +31,7 @@ def _contents(server: str, names: Sequence[str] = _NAMES, **more: Any) -> Conten
     return Contents(
         server,
         report=json.dumps({"settings": f"s-{server}", "functions": len(names)}),
-        segment=f"{server} {' '.join(names)}".encode() + b"\x00\xff",
-        graph=json.dumps({"of": server}),
+        derived={"index": f"{server} {' '.join(names)}".encode() + b"\x00\xff", "graph": server.encode()},
         functions=[(Row(server, name, record(name)), f"id of {name}", name.startswith("get")) for name in names],
         definitions=more.get("definitions", [("Thing", '{"type":"object"}')]),
     )
@@ -91,8 +90,9 @@ class CatalogStoreConformance:
         assert [(name, json.loads(text)["functions"]) for name, text in reader.reports("one")] == [("one", 3)]
         assert reader.reports("three") == []
         assert reader.settings() == {"one": "s-one", "two": "s-two"}
-        assert reader.segments() == [(server, _contents(server).segment) for server in ("one", "two")]
-        assert [reader.graph(server) for server in ("one", "three")] == ['{"of": "one"}', None]
+        assert reader.derived("index") == [(server, _contents(server).derived["index"]) for server in ("one", "two")]
+        assert [reader.derived("graph", server) for server in ("one", "three")] == [[("one", b"one")], []]
+        assert reader.derived("other") == []
         assert [row.name for row in reader.functions("one")] == list(_NAMES)
         assert reader.names("one", "name", None) == _NAMES
         assert reader.names("one", "original", 2) == ("id of get_cat", "id of list_dogs")
@@ -115,21 +115,26 @@ class CatalogStoreConformance:
         assert reader.names("one", "name", None) == ("get_cow",)
         assert reader.definition("one", "Thing") is None
         assert reader.names("two", "name", None) == _NAMES
-        assert dict(reader.segments())["one"] == _contents("one", ["get_cow"]).segment
+        assert dict(reader.derived("index"))["one"] == _contents("one", ["get_cow"]).derived["index"]
         before = reader.version()
         kept.drop(["one", "three"])
         assert reader.version() != before
         assert reader.servers() == {"two"}
-        assert [server for server, _ in reader.segments()] == ["two"]
+        assert [server for server, _ in reader.derived("index")] == ["two"]
         assert reader.current
 
-    def test_a_graph_is_replaced_alone(self, kept: CatalogStore, reader: CatalogReader) -> None:
+    def test_what_is_derived_is_replaced_alone(self, kept: CatalogStore, reader: CatalogReader) -> None:
         """That is no compile, and of a server that is not there nothing is kept."""
         before = reader.version()
-        kept.replace_graph("one", '{"sources":[],"needs":{}}')
-        kept.replace_graph("nosuch", "{}")
+        kept.replace_derived("one", "graph", b"another")
+        kept.replace_derived("one", "new", b"first")
+        kept.replace_derived("nosuch", "graph", b"another")
         assert reader.version() == before
-        assert (reader.graph("one"), reader.graph("nosuch")) == ('{"sources":[],"needs":{}}', None)
+        assert (reader.derived("graph", "one"), reader.derived("new", "one")) == (
+            [("one", b"another")],
+            [("one", b"first")],
+        )
+        assert reader.derived("graph", "nosuch") == []
 
     def test_a_compile_that_fails_changes_nothing(self, kept: CatalogStore, reader: CatalogReader) -> None:
         """It is one transaction, which includes the observations of its functions."""

@@ -90,12 +90,11 @@ def compile(
 @click.option("--compile", "again", is_flag=True, help="Compile everything anew.")
 @click.option("--enhancements", is_flag=True, help="Remove only what models wrote: of all, or of these NAMES.")
 def clean(project: Project, names: tuple[str, ...], again: bool, enhancements: bool) -> int:
-    """Remove the catalog: everything that was compiled, and what models wrote and search views know about it.
+    """Remove the catalog: everything that was compiled, and what models wrote and plugins know about it.
 
     With --enhancements NAMES are servers, or functions as `server.function`. `doorward clean compile` is the same as
     `doorward clean --compile`.
     """
-    from doorward.administration import VectorFile
     from doorward.engines import Stores
 
     if names == ("compile",) and not enhancements:
@@ -111,7 +110,7 @@ def clean(project: Project, names: tuple[str, ...], again: bool, enhancements: b
 
         removed = remove(catalog, map(module_name, loaded.servers), names)
     else:
-        removed = [*catalog.remove(), *VectorFile(loaded.state_folder()).remove()]
+        removed = [*catalog.remove(), *_removed_by_plugins(loaded)]
     if again:
         return compile_now(project, ())
     if project.json:
@@ -119,6 +118,17 @@ def clean(project: Project, names: tuple[str, ...], again: bool, enhancements: b
     else:
         say("\n".join(f"removed {each}" for each in removed) or "nothing to remove")
     return 0
+
+
+def _removed_by_plugins(loaded: Loaded) -> list[str]:
+    """What the plugins in use removed of what they know of the catalog: their classes may have a function `clean`."""
+    from doorward import Plugins
+    from doorward.administration import find_index
+
+    index, config = find_index(), loaded.config
+    used = [name for name in (*config.plugins, *config.capabilities) if index.named("plugin", name)]
+    found = [getattr(Plugins(index).driver("plugin", name), "clean", None) for name in dict.fromkeys(used)]
+    return [removed for clean in found if callable(clean) for removed in clean(loaded.state_folder())]
 
 
 def compile_now(
@@ -232,7 +242,7 @@ async def _results(gate: Gateway, wanted: tuple[str, ...], dry_run: bool, force:
     with progress(len(names)) as tell:
         reports = await gate.compiler.compile(wanted or None, force=force, dry_run=dry_run, tell=tell)
         if not dry_run:
-            await gate.views.build()
+            await gate.search_engine().prepare()
     wrong = gate.servers.broken | gate.servers.outdated
     return {name: _Result(reports.get(name), wrong.get(name)) for name in names}
 

@@ -77,7 +77,7 @@ async def _all(project: Project) -> list[Check]:
             checks += [check async for check in _executors(gate)]
             checks.append(await _cache(gate))
             checks += [Check(f"observer {name}", True) for name in gate.observers.names]
-            checks += [Check(*found) async for found in gate.views.checks()]
+            checks += [Check(*found) async for found in gate.search_engine().checks()]
             checks += [check async for check in _commands(gate)]
             named = dict.fromkeys([*gate.config.plugins, *gate.config.capabilities])
             checks += [Check(f"plugin {n}", True) for n in named if gate.plugins.manager.has_plugin(n)]

@@ -59,21 +59,5 @@ def _sure(edge: dict[str, Any]) -> str:
 def _told(gate: Gateway, module: str) -> Iterator[dict[str, Any]]:
     """The edges of a server as JSON shows them: `function` needs `parameter`, which `producer` gives as `field`. Those
     that were learned from use say of how many runs."""
-    for edge in gate.catalog.graph(module):
-        names = {"function": f"{module}.{edge.function}", "parameter": edge.parameter}
-        yield names | {
-            "producer": f"{module}.{edge.producer}",
-            "field": edge.field,
-            "confidence": edge.confidence,
-        }
-    known = gate.learning.known(LOCAL)
-    for function in known.consumers():
-        for passed in known.passed_to(function) if function.startswith(f"{module}.") else ():
-            yield {
-                "function": function,
-                "parameter": passed.parameter,
-                "producer": passed.producer,
-                "field": passed.field,
-                "confidence": passed.confidence,
-                "learned": passed.times,
-            }
+    for given in gate.search_engine().graph(module, LOCAL):
+        yield {key: value for key, value in given._asdict().items() if key != "learned" or value}

@@ -78,7 +78,9 @@ def whole(plugins: Plugins) -> dict[str, Any]:
     config = of(Config)
     keys = config["properties"]
     for key, part in composed.items():
-        about = {name: keys[key][name] for name in ("title", "description")}
+        if key not in keys:  # nothing that is installed has such a table
+            continue
+        about = {name: keys[key][name] for name in ("title", "description") if name in keys[key]}
         keys[key] = {**about, "default": {}, **part}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **config, "$defs": definitions}
 

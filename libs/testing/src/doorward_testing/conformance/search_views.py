@@ -108,6 +108,7 @@ class SearchViewConformance(DriverConformance):
     @pytest.mark.anyio
     async def test_it_works_in_a_gateway(self, doorward_host: Any) -> None:
         """Functions are embedded, and searches go on."""
+        doorward_host.install_real("search", "search_view", "search_views")  # of doorward-search, which asks views
         doorward_host.install("search_view", NAME, self.driver)
         config = {
             "executor": "inprocess",
@@ -120,7 +121,7 @@ class SearchViewConformance(DriverConformance):
         try:
             async with doorward_host.gateway(config) as gate:
                 await gate.ready()
-                told = [check async for check in gate.views.checks()]
+                told = [check async for check in gate.search_engine().checks()]
                 require(all(ok for _, ok, _ in told), f"doctor says: {'; '.join(what for what, _, _ in told)}")
                 found = await gate.search_functions("The forecast for a city")
                 first = found["functions"][0]["function"] if found["functions"] else "nothing"

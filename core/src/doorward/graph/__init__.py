@@ -1,4 +1,0 @@
-"""Which functions give what others need: `GET /search/person` the `person_id` of `GET /person/{person_id}/movies`.
-
-Never calls a function, nor knows what a program did.
-"""

@@ -1,0 +1,55 @@
+"""What authors of search engines import besides `doorward`: the protocol, what is searched, and words as Doorward reads
+them.
+
+A plugin gives its engine in `gateway_made`: `gateway.services.give(SEARCH, engine)`.
+"""
+
+from __future__ import annotations
+
+from doorward.catalog.catalog import Catalog
+from doorward.catalog.schema_inference import with_observed
+from doorward.data.near_names import nearest
+from doorward.data.offload import done, off_loop
+from doorward.data.words import STOP_WORDS, Phrase, split_words, stem
+from doorward.describe.schemas import Definitions, Reader, closure, listed, strings, table, variants
+from doorward.model.decisions import effect
+from doorward.model.search import SEARCH, Allowed, Found, Given, Hit, Related, Search, SearchEngine
+from doorward.packages.index import PluginId
+from doorward.plugins.failures import Failures, limited
+from doorward.plugins.hook_answers import Unfit
+from doorward.secrets.outgoing import Outgoing
+from doorward.secrets.scrubber import answers_of
+
+__all__ = [
+    "SEARCH",
+    "STOP_WORDS",
+    "Allowed",
+    "Catalog",
+    "Definitions",
+    "Failures",
+    "Found",
+    "Given",
+    "Hit",
+    "Outgoing",
+    "Phrase",
+    "PluginId",
+    "Reader",
+    "Related",
+    "Search",
+    "SearchEngine",
+    "Unfit",
+    "answers_of",
+    "closure",
+    "done",
+    "effect",
+    "limited",
+    "listed",
+    "nearest",
+    "off_loop",
+    "split_words",
+    "stem",
+    "strings",
+    "table",
+    "variants",
+    "with_observed",
+]

@@ -1,0 +1,223 @@
+"""Learning from use: what searches found and runs then called, kept per principal and told to later searches."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable
+from itertools import combinations, islice
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.to_thread
+from doorward import ConfigError, StateError, log
+from doorward.searching import off_loop
+
+from doorward_search.learning.field_names import FieldNames
+from doorward_search.learning.known import Known
+from doorward_search.learning.lessons import EVERYONE, FLOW, WITH, WORD, Amount, Lesson, LessonStore, more
+from doorward_search.learning.recent_searches import MAX_HITS, RecentSearches
+from doorward_search.learning.run_record import RunRecord
+from doorward_search.learning.value_flow import flows
+
+if TYPE_CHECKING:
+    from doorward.searching import Catalog
+
+    from doorward_search.index import Index
+    from doorward_search.learning.words import Learned
+    from doorward_search.question import Question
+    from doorward_search.settings import SearchSettings
+
+MAX_TOGETHER = 8
+"""Functions of a run that are counted as called together: the first."""
+
+MAX_UNWRITTEN, MAX_OF_ONE = 5000, 1000
+"""Lessons that wait to be written, in all and of one principal, who takes no room from others; further ones are lost
+until these are written."""
+
+MAX_LOOKED_AT = 8
+"""Runs at a time in whose values a thread looks for flows; of further ones, these are not learned."""
+
+MAX_KNOWN = 100
+"""Principals whose lessons are in memory."""
+
+MAX_REVISION = 10_000
+"""Lessons in memory that a principal was given before the stored ones, which are bounded, are read again."""
+
+
+class Learning:
+    """What one gateway learns. Without `[search] learn` nothing is remembered, read or written."""
+
+    def __init__(
+        self,
+        settings: SearchSettings,
+        store: LessonStore | None,
+        catalog: Catalog,
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._on, self._shared, self._clock = settings.learn, settings.shared, clock
+        self._store = store if self._on else None
+        self._recent = RecentSearches(time.monotonic)
+        self._fields = FieldNames(catalog)
+        self._known: OrderedDict[str, tuple[object, Known]] = OrderedDict()
+        self._learned: OrderedDict[str, Learned] = OrderedDict()
+        self._unwritten: dict[tuple[str, Lesson], Amount] = {}
+        self._being_written: dict[tuple[str, Lesson], Amount] = {}
+        self._waiting: Counter[str] = Counter()
+        self._looking: set[asyncio.Future[None]] = set()
+        self._writing = anyio.Lock()
+        self._failed = False
+
+    # Searches
+
+    def bonus(self, index: Index, question: Question, principal: str) -> Any:
+        """What earlier use adds to the score of each function; `None` if nothing is known."""
+        if not self._on or not question.concepts:
+            return None
+        known = self.known(principal)
+        if not known.words:
+            return None
+        from doorward_search.learning.words import (  # numpy takes a tenth of a second: not when a gateway starts
+            Learned,
+            bonus,
+        )
+
+        learned = self._learned.pop(self._whose(principal), None)
+        if learned is None or learned.index is not index or learned.known is not known:
+            learned = Learned(index, known)
+        self._learned[self._whose(principal)] = learned
+        while len(self._learned) > MAX_KNOWN:
+            self._learned.popitem(last=False)
+        return bonus(learned, question, self._clock())
+
+    def searched(self, index: Index, question: Question, principal: str, found: Iterable[str], offset: int) -> None:
+        """Remember for a while what a question found, in its order, of which `offset` came before these."""
+        if not self._on or offset >= MAX_HITS or not question.concepts:
+            return
+        from doorward_search.learning.words import credits, shares
+
+        functions = [*islice(found, MAX_HITS - offset)]
+        if functions and (words := credits(shares(index, question))):
+            self._recent.add(principal, words, functions)
+
+    # Runs
+
+    def end(self, record: RunRecord) -> None:
+        """Learn from a run that has ended. Nobody waits for what takes long."""
+        if not record.functions:
+            return
+        for (word, function), credit in self._recent.led_to(record.principal, record.functions).items():
+            self._learn(record.principal, Lesson(WORD, word, function), credit)
+        for one, other in combinations(sorted(islice(record.functions, MAX_TOGETHER)), 2):
+            self._learn(record.principal, Lesson(WITH, one, other))
+        if len(record.functions) > 1 and len(self._looking) < MAX_LOOKED_AT:
+            work = asyncio.ensure_future(self._look(record))
+            self._looking.add(work)
+            work.add_done_callback(self._looking.discard)
+
+    async def _look(self, record: RunRecord) -> None:
+        """Learn whose values the run passed to whom."""
+        try:
+            found = await off_loop(flows, record.calls)
+            known = [flow for flow in sorted(found) if self._fields.has(flow.producer, flow.field, flow.parameter)]
+        except (RuntimeError, StateError):  # whoever called changes the answer that we read; or there is no catalog now
+            return
+        for flow in known:
+            subject, given = f"{flow.consumer} {flow.parameter}", f"{flow.producer} {flow.field}"
+            self._learn(record.principal, Lesson(FLOW, subject, given))
+
+    async def settle(self) -> None:
+        """Wait until the runs that have ended are looked at."""
+        if self._looking:
+            await asyncio.wait(self._looking)
+
+    def _learn(self, principal: str, lesson: Lesson, times: float = 1.0) -> None:
+        amount, key = Amount(times, self._clock()), (self._whose(principal), lesson)
+        is_new = key not in self._unwritten
+        if not is_new or (len(self._unwritten) < MAX_UNWRITTEN and self._waiting[principal] < MAX_OF_ONE):
+            self._waiting[principal] += is_new
+            self._unwritten[key] = more(lesson.kind, self._unwritten.get(key), amount)
+            if kept := self._known.get(key[0]):
+                kept[1].add(lesson, amount)
+
+    # What is known
+
+    def _whose(self, principal: str) -> str:
+        return EVERYONE if self._shared else principal
+
+    def known(self, principal: str) -> Known:
+        """What was learned of a principal, or of everyone if that is shared. Read again when the stored lessons have
+        changed; if they cannot be read, what was known stays."""
+        who = self._whose(principal)
+        version, known = self._known.get(who, (None, None))
+        if known and (self._being_written or self._store is None or version == self._store.version()):
+            self._known.move_to_end(who)
+            return known
+        stored: list[tuple[Lesson, Amount]] = []
+        if self._store is not None:
+            version = self._store.version()  # taken before reading: what changes meanwhile is read the next time
+            try:
+                stored = self._store.of(who) if version else []
+            except (StateError, ConfigError) as error:
+                self._warn("lessons_not_read", error)
+                if known:
+                    return known
+                version = None
+            if self._being_written:  # which may be there twice now: read again the next time
+                version = None
+        known = Known(stored, self._clock())
+        for waiting in (self._being_written, self._unwritten):
+            for (whose, lesson), amount in waiting.items():
+                if whose == who:
+                    known.add(lesson, amount)
+        self._known[who] = version, known
+        while len(self._known) > MAX_KNOWN:
+            self._known.popitem(last=False)
+        return known
+
+    # Writing
+
+    async def flush(self) -> None:
+        """Write what was learned since the last time. If it cannot be written, it waits for the next time."""
+        async with self._writing:
+            if self._store is None or not self._unwritten:
+                return
+            self._being_written, self._unwritten = self._unwritten, {}
+            self._waiting.clear()
+            try:
+                before = await anyio.to_thread.run_sync(self._store.add, self._being_written, self._clock())
+            except BaseException as error:  # also if we are cancelled before it began
+                self._put_back()
+                if not isinstance(error, (StateError, ConfigError)):
+                    raise
+                self._warn("lessons_not_written", error)
+            else:
+                self._read_already(before, self._store.version())
+            finally:
+                self._being_written = {}
+
+    def _read_already(self, before: object, now: object) -> None:
+        """What was read before we wrote needs no reading again: it has what we wrote. (A lesson of another process that
+        comes between is read after the next change.)"""
+        for who, (version, known) in self._known.items():
+            if version == before and known.revision < MAX_REVISION:
+                self._known[who] = now, known
+
+    def _put_back(self) -> None:
+        later, self._unwritten = self._unwritten, dict(self._being_written)
+        for key, amount in later.items():
+            self._unwritten[key] = more(key[1].kind, self._unwritten.get(key), amount)
+
+    async def close(self) -> None:
+        await self.settle()
+        await self.flush()
+        if self._store is not None:
+            self._store.close()
+
+    def _warn(self, event: str, error: StateError | ConfigError) -> None:
+        """Say once that lessons cannot be kept: nothing else stops for that."""
+        if not self._failed:
+            self._failed = True
+            log.warning(event, why=str(error), hint=error.hint)

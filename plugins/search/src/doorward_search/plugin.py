@@ -1,0 +1,173 @@
+"""The plugin: a search engine for the gateway, and layers around its runs and calls to learn from them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from doorward import (
+    Call,
+    CallLayer,
+    Function,
+    Gateway,
+    Outcome,
+    PluginContext,
+    Reply,
+    Run,
+    RunLayer,
+    StateKey,
+    hookimpl,
+)
+from doorward.searching import SEARCH, Found, Given, Related, SearchEngine
+from doorward.searching import Search as Asked
+
+from doorward_search.derived import GRAPH, SEGMENT, graph_of, segment_of
+from doorward_search.graph.graphs import Graphs
+from doorward_search.graph.producers import LIKELY
+from doorward_search.joined_index import JoinedIndex
+from doorward_search.learning.learned_edges import with_learned
+from doorward_search.learning.learning import Learning
+from doorward_search.learning.run_record import RunRecord
+from doorward_search.learning.sqlite_lessons import SqliteLessons
+from doorward_search.settings import SearchSettings
+from doorward_search.views.search_views import SearchViews
+
+if TYPE_CHECKING:
+    from doorward_search.engine import Engine
+
+_RECORD = StateKey[RunRecord | None]("search", lambda: None)
+
+
+class Search:
+    """Finds functions by words, and learns from use."""
+
+    def __init__(self, context: PluginContext) -> None:
+        self._settings: SearchSettings = context.tables.get("search") or SearchSettings()
+        self._names: Sequence[str] = context.tables.get("search_view", [])
+        self._renewed: set[str] = set()
+        self._embedding: asyncio.Task[None] | None = None
+
+    @staticmethod
+    def clean(state: Path) -> list[str]:
+        """Remove from the state folder what is made again of the catalog. Returns: what was there."""
+        from doorward_search.views.vector_file import VectorFile
+
+        return VectorFile(state).remove()
+
+    @hookimpl
+    def gateway_made(self, gateway: Gateway) -> None:
+        """Raises: PluginError, ConfigError of a search view."""
+        given = gateway.stores
+        lessons = SqliteLessons(gateway.state / "learned.db") if given is None else given.more.get("lessons")
+        self.learning = Learning(self._settings, lessons, gateway.catalog)
+        self.views = SearchViews(self._names, gateway.loaded, gateway.plugins, gateway.catalog, gateway.state)
+        self.engine = FunctionSearch(gateway, self.learning, self.views)
+        self._embeds = gateway.compiles
+        gateway.catalog.derives.add(SEGMENT, segment_of)
+        gateway.catalog.derives.add(GRAPH, graph_of)
+        gateway.services.give(SEARCH, self.engine)
+
+    @hookimpl
+    def run_layers(self) -> list[RunLayer]:
+        return [RunLayer("learning", self._around_run)] if self._settings.learn else []
+
+    @hookimpl
+    def call_layers(self) -> list[CallLayer]:
+        return [CallLayer("learning", self._around_call)] if self._settings.learn else []
+
+    async def _around_run(self, run: Run, proceed: Callable[[], Awaitable[Outcome]]) -> Outcome:
+        """Learn from a run when it ends, however it does."""
+        record = run.state[_RECORD] = RunRecord(run.program.principal)
+        try:
+            return await proceed()
+        finally:
+            self.learning.end(record)
+
+    async def _around_call(self, run: Run, call: Call, proceed: Callable[[], Awaitable[Reply]]) -> Reply:
+        """Record a call that succeeds; one that is no part of a run is all that there is to learn from."""
+        reply = await proceed()
+        record = run.state[_RECORD] or RunRecord(run.program.principal)
+        record.called(call.function, call.arguments, reply.value, reply.size)
+        if run.state[_RECORD] is None:
+            self.learning.end(record)
+        return reply
+
+    @hookimpl
+    def results_observed(self, servers: Iterable[str]) -> None:
+        self._renewed.update(servers)
+
+    async def open(self) -> None:
+        self._embedding = asyncio.create_task(self.views.run(self._embeds))
+
+    async def flush(self) -> None:
+        """Make the graphs anew that other results have changed, and write what was learned."""
+        while self._renewed:
+            await self.engine.graphs.renew(self._renewed.pop())
+        await self.learning.flush()
+
+    async def close(self) -> None:
+        if self._embedding is not None:
+            self._embedding.cancel()
+            await asyncio.wait([self._embedding])
+        await self.learning.close()
+        await self.views.close()
+
+
+class FunctionSearch(SearchEngine):
+    """The engine of a gateway. What ranks needs numpy: a tenth of a second that a gateway's start does not wait."""
+
+    def __init__(self, gateway: Gateway, learning: Learning, views: SearchViews) -> None:
+        self._catalog, self._learning, self._views = gateway.catalog, learning, views
+        self.index, self.graphs = JoinedIndex(gateway.catalog), Graphs(gateway.catalog)
+
+    @cached_property
+    def ranking(self) -> Engine:
+        """What ranks functions."""
+        from doorward_search.engine import Engine
+
+        return Engine(self._catalog, self.index, self.graphs, self._learning, self._views)
+
+    async def find(self, search: Asked) -> Found:
+        return await self.ranking.find(search)
+
+    def near(self, words: Sequence[str], servers: Sequence[str], most: int) -> Sequence[Function]:
+        return self.ranking.near(words, servers, most)
+
+    def related(self, function: Function, principal: str) -> Related:
+        server, known = function.server, self._learning.known(principal)
+        documented = self.graphs.needs(server, function.name)
+        given = [
+            Given(
+                function.qualified,
+                edge.parameter,
+                edge.producer if "." in edge.producer else f"{server}.{edge.producer}",
+                edge.field,
+                edge.confidence,
+            )
+            for edge in with_learned(documented, server, function.name, known)
+            if edge.confidence >= LIKELY
+        ]
+        return Related(given, known.often_with(function.qualified))
+
+    def graph(self, server: str, principal: str) -> list[Given]:
+        known = self._learning.known(principal)
+        found = [
+            Given(f"{server}.{edge.function}", edge.parameter, f"{server}.{edge.producer}", edge.field, edge.confidence)
+            for edge in self.graphs.of(server)
+        ]
+        return found + [
+            Given(function, each.parameter, each.producer, each.field, each.confidence, each.times)
+            for function in known.consumers()
+            if function.startswith(f"{server}.")
+            for each in known.passed_to(function)
+        ]
+
+    async def prepare(self) -> None:
+        await self._views.build()
+
+    async def checks(self) -> AsyncIterator[tuple[str, bool, str]]:
+        async for check in self._views.checks():
+            yield check

@@ -1,0 +1,1 @@
+"""Search views at work: what they embed, kept and compared."""

@@ -1,0 +1,320 @@
+"""Searches: only what policy allows, answers to act on, several questions at once, and nobody waits for the index."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+from doorward import Compiled, Function, InvalidArguments
+from doorward_search.explanation import MAX_REASONS
+from doorward_search.index import Index
+from doorward_testing.samples import CONFIG, Weather
+
+from .conftest import Searched
+
+pytestmark = pytest.mark.anyio
+
+ALICE = '[principals.alice]\nservers = ["*"]\ndeny = ["weather.get_forecast"]\n'
+BOB = '[principals.bob]\nservers = ["*"]\nallow = ["weather.raw"]\n'
+
+
+def names(found: Any) -> list[str]:
+    return [hit["function"] for hit in found["functions"]]
+
+
+async def test_what_policy_denies_is_not_found(doorward_host: Any) -> None:
+    """Neither as a hit nor in the count, by the operator's policy or the table of a principal. CONTRACT: DIS-08."""
+    async with doorward_host.gateway('policy = { deny = ["weather.fail"] }\n' + CONFIG + ALICE + BOB) as gate:
+        everything = await gate.search_functions("", limit=50)
+        assert "weather.fail" not in names(everything)
+        assert everything["total"] == len(everything["functions"]) == 7
+        assert "weather.get_forecast" in names(await gate.search_functions("forecast of a city"))
+        assert "weather.get_forecast" not in names(await gate.search_functions("forecast of a city", principal="alice"))
+        theirs = await gate.search_functions("", principal="bob", limit=50)
+        assert (names(theirs), theirs["total"]) == (["weather.raw"], 1)
+        nothing = await gate.search_functions("add a station", principal="bob")
+        assert (nothing["functions"], nothing["total"]) == ([], 0)
+        assert "add_station" not in str(nothing)
+
+
+async def test_programs_find_what_policy_allows(doorward_host: Any) -> None:
+    """`doorward.search`, and the searches that programs of other systems call."""
+    async with doorward_host.gateway(CONFIG + ALICE) as gate:
+        for code in (
+            "result = str(await doorward.search('forecast for a city'))",
+            "result = str(await doorward.search(queries=['forecast', 'city']))",
+        ):
+            assert "get_forecast" in (await gate.execute(code)).value
+            assert "get_forecast" not in (await gate.execute(code, principal="alice")).value
+        found = await gate.discovery.find(["forecast for a city"], "alice")  # what compat asks
+        assert found.hits
+        assert "get_forecast" not in {hit.function.name for hit in found.hits}
+
+
+async def test_a_policy_of_upstreams_counts_as_well(doorward_host: Any) -> None:
+    """What a principal finds is what it may call, where patterns name upstreams, too."""
+
+    class Apart(Weather):
+        @staticmethod
+        def upstreams(settings: Any, function: Function | None) -> list[str]:
+            read = function is not None and function.read_only
+            return ["https://read.example.com" if read else "https://write.example.com"]
+
+    doorward_host.install("source", "apart", Apart)
+    config = CONFIG.replace('source = "fake"', 'source = "apart"')
+    carol = '[principals.carol]\nservers = ["*"]\nallow = ["https://read.example.com"]\n'
+    async with doorward_host.gateway(config + carol) as gate:
+        everything = names(await gate.search_functions("", limit=50))
+        found = names(await gate.search_functions("", principal="carol", limit=50))
+        cards = [await gate.get_functions([name], principal="carol") for name in everything]
+        assert found == [card["function"] for (card,) in cards if "text" in card]
+        assert 0 < len(found) < len(everything)
+
+
+async def test_masks_are_kept_until_the_next_compile(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Principals under the same rules share one; a compile makes it anew; without patterns there is none."""
+    async with doorward_host.gateway(CONFIG + '[principals."*"]\nservers = ["*"]\ndeny = ["weather.raw"]\n') as gate:
+        judged: list[str] = []
+        read = gate.catalog.stored_functions
+        monkeypatch.setattr(gate.catalog, "stored_functions", lambda server: judged.append(server) or read(server))
+        await gate.search_functions("forecast")
+        assert not judged
+        for who in ("dave", "eve", "dave"):
+            assert "weather.raw" not in names(await gate.search_functions("", principal=who))
+        assert judged == ["weather"]
+        await gate.compile(force=True)
+        assert "weather.raw" not in names(await gate.search_functions("", principal="eve"))
+        assert judged == ["weather"] * 2
+
+
+async def test_hits_say_what_they_give(doorward_host: Any) -> None:
+    """What is declared is told, what is not is left out."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        first = (await gate.search_functions("forecast"))["functions"][0]
+        assert (first["gives"], first["read_only"]) == ("{high}", True)
+        station = (await gate.search_functions("station"))["functions"][0]
+        assert "gives" not in station
+        assert "matched" not in station
+
+
+async def test_a_search_explains_itself(doorward_host: Any) -> None:
+    """On demand each hit says which words it has, and where; meanings and typos as well."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        first = (await gate.search_functions("forcast of a city", explain=True))["functions"][0]
+        assert first["matched"] == ["city (summary)", "forcast as forecast (name, summary)"]
+        same = (await gate.search_functions("getForecast", explain=True))["functions"][0]
+        assert same["matched"][0] == "its own words"
+
+
+async def test_several_questions_in_one_search(doorward_host: Any) -> None:
+    """Each function once, by its best place, with the questions that found it; pages go on. CONTRACT: DIS-08."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        asked = ["add a station", "forecast for a city"]
+        found = await gate.search_functions(queries=asked)
+        assert names(found)[:2] == ["weather.add_station", "weather.get_forecast"]
+        assert 2 in found["functions"][1]["answers"]
+        assert len(set(names(found))) == len(found["functions"]) == found["total"]
+        alone = [await gate.search_functions(each, limit=50) for each in asked]
+        assert set(names(found)) == {name for each in alone for name in names(each)}
+        page = await gate.search_functions(asked[1], limit=1)
+        rest = await gate.search_functions(asked[1], cursor=page["cursor"])
+        assert [*names(page), *names(rest)] == names(await gate.search_functions(asked[1]))
+        starved = await gate.search_functions(queries=asked, limit=1)
+        assert names(starved) == names(found)[:2]  # each question has its best one, whatever the limit
+        with pytest.raises(InvalidArguments, match="at most 10"):
+            await gate.search_functions(queries=[str(n) for n in range(11)])
+
+
+async def test_how_many_fit_well_is_told(doorward_host: Any) -> None:
+    """Functions that have but a word or two of a question do not fit it well, though they are shown."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        good = await gate.search_functions("forecast for a city")
+        assert 0 < good["well"] < good["total"]
+        poor = await gate.search_functions("annul the notarised mortgage of a tenant, then evict him from the city")
+        assert (poor["well"], poor["total"] > 0) == (0, True)
+        everything = await gate.search_functions("")
+        assert everything["well"] == everything["total"]
+        assert "compiling" not in good
+
+
+async def test_who_is_not_compiled_yet_is_counted(doorward_host: Any) -> None:
+    """A search that does not wait any longer says how many servers it could not look at."""
+    async with doorward_host.gateway(CONFIG, compile=False) as gate:
+        gate.readiness.compiled = SimpleNamespace(is_set=lambda: False, wait=no_wait)
+        assert (await gate.search_functions("forecast"))["compiling"] == 1
+
+
+async def no_wait() -> None:
+    """Who waits no longer."""
+
+
+async def test_a_narrowed_run_finds_what_it_may_call(doorward_host: Any) -> None:
+    """`functions` of a run narrows `doorward.search`, `describe` and `servers` in it, and nothing outside."""
+    code = (
+        "found = await doorward.search('forecast for a city', limit=50)\n"
+        "texts = [await doorward.describe(n) for n in ('weather.get_forecast', 'weather.add_station', 'weather')]\n"
+        "result = [[f['function'] for f in found['functions']], found['total'], texts, await doorward.servers()]"
+    )
+    async with doorward_host.gateway(CONFIG + ALICE) as gate:
+        found, total, texts, servers = (await gate.execute(code, functions=["weather.add_*", "weather.raw"])).value
+        assert (found, total) == (["weather.add_station"], 1)
+        assert "weather.get_forecast is not among the `functions` that this run may call" in texts[0]
+        assert "def add_station" in texts[1]
+        assert "2 functions: add_station, raw" in texts[2]
+        assert (servers[0]["functions"], servers[0]["first"]) == (2, ["add_station", "raw"])
+        assert (await gate.execute(code, functions=[])).value[:2] == [[], 0]
+        assert "weather.get_forecast" in (await gate.execute(code)).value[0]
+        theirs = (await gate.execute(code, functions=["weather.*"], principal="alice")).value
+        assert "weather.get_forecast" not in theirs[0]
+        assert theirs[3][0]["functions"] == 7
+
+
+async def test_lists_and_cards_of_what_may_be_called(doorward_host: Any) -> None:
+    """What policy denies is neither counted nor named; who asks for it by name gets the error of a call."""
+    async with doorward_host.gateway(CONFIG + ALICE + BOB) as gate:
+        for who, count, first in (("local", 8, "get_forecast"), ("alice", 7, "add_station"), ("bob", 1, "raw")):
+            (server,) = (await gate.list_servers(principal=who))["servers"]
+            assert (server["functions"], server["first"][0]) == (count, first)
+            (about,) = await gate.get_functions(["weather"], principal=who)
+            assert f"{count} functions: {first}" in about["text"]
+        for name in ("weather.get_forecast", "weather.get_forecast#parameters", "weather.getForecast"):
+            (card,) = await gate.get_functions([name], principal="alice")
+            assert "text" not in card
+            told = (await gate.answer("weather.get_forecast", {"city": "Oslo"}, principal="alice")).error
+            assert card["error"].startswith(told.message)
+            assert "weather.get_forecast is not allowed for 'alice'" in told.message
+
+
+async def test_a_list_decodes_nothing_where_no_policy_has_patterns(
+    doorward_host: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first names are a few rows, however many functions there are."""
+    async with doorward_host.gateway(CONFIG + ALICE) as gate:
+        await gate.ready()
+        monkeypatch.setattr(gate.catalog, "stored_functions", lambda server: pytest.fail("it is decoded"))
+        assert (await gate.list_servers())["servers"][0]["functions"] == 8
+
+
+async def test_nobody_is_sent_to_what_policy_denies(doorward_host: Any) -> None:
+    """`needs` of a hit and the last lines of a card name the next best who may be asked, or none."""
+
+    class Films(Weather):
+        async def compile(self) -> Any:
+            film = {"type": "object", "properties": {"film_id": {"type": "string"}}, "required": ["film_id"]}
+            films = {"type": "array", "items": {"type": "object", "properties": {"filmId": {"type": "string"}}}}
+            asked = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
+            return Compiled(
+                [
+                    Function("films", "search_films", returns=films, parameters=asked, read_only=True),
+                    Function("films", "list_films", returns=films, read_only=True),
+                    Function("films", "get_credits", summary="Credits", parameters=film, read_only=True),
+                ]
+            )
+
+    doorward_host.install("source", "films", Films)
+    config = CONFIG + '[servers.films]\nsource = "films"\n'
+    for who, deny in (("ann", "search_films"), ("ben", "list_films"), ("cat", "*_films")):
+        config += f'[principals.{who}]\nservers = ["*"]\ndeny = ["films.{deny}"]\n'
+    async with doorward_host.gateway(config) as gate:
+        seen = {}
+        for who in ("local", "ann", "ben", "cat"):
+            hit = (await gate.search_functions("credits", principal=who))["functions"][0]
+            (card,) = await gate.get_functions(["films.get_credits"], principal=who)
+            seen[who] = hit.get("needs", {}).get("film_id", []), card["text"]
+        assert sorted(seen["local"][0]) == ["list_films", "search_films"]
+        assert [seen[who][0] for who in ("ann", "ben", "cat")] == [["list_films"], ["search_films"], []]
+        assert "search_films" not in seen["ann"][1]
+        assert "list_films" not in seen["ben"][1]
+        assert ["# film_id: " in seen[who][1] for who in ("local", "cat")] == [True, False]
+
+
+async def test_near_misses_when_nothing_is_found(doorward_host: Any) -> None:
+    """What fits the words but not the narrowing; never what policy denies."""
+    async with doorward_host.gateway(CONFIG + ALICE) as gate:
+        found = await gate.search_functions("add station", read_only=True)
+        assert found["near"] == ["weather.add_station"]
+        denied = await gate.search_functions("tag:nosuch forecast", principal="alice")
+        assert "weather.get_forecast" not in denied.get("near", [])
+        assert "weather.get_forecast" in (await gate.search_functions("gt_frecst"))["near"]
+        assert "near" not in await gate.search_functions("gt_frecst", principal="alice")
+        assert "near" not in await gate.search_functions("qqqqq")
+
+
+async def test_nobody_waits_for_the_join(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The index is joined once, in a thread; an index forgotten meanwhile is not kept."""
+    catalog = Searched(tmp_path / "catalog.db")
+    threads = []
+
+    def store(name: str) -> None:
+        catalog.store("s", Compiled([Function("s", name, name)]), fingerprint="f", settings="c", ms=1)
+
+    class Slow(Index):
+        def __init__(self, *given: Any) -> None:
+            threads.append(threading.current_thread())
+            super().__init__(*given)
+
+    monkeypatch.setattr("doorward_search.index.Index", Slow)
+    store("one")
+    catalog.refresh()
+    indexes = []
+
+    async def wait() -> None:
+        indexes.append(await catalog.index.wait())
+
+    async with anyio.create_task_group() as group:
+        for _ in range(5):
+            group.start_soon(wait)
+    assert len(threads) == len({*map(id, indexes)}) == 1
+    assert threads[0] is not threading.main_thread()
+    async with anyio.create_task_group() as group:
+        catalog.index.cache_clear()
+        group.start_soon(wait)
+        await anyio.lowlevel.checkpoint()
+        store("two")
+        catalog.refresh()
+    assert [f.name for f in catalog.search("two", servers=["s"])[0]] == ["two"]
+    assert (await catalog.index.wait()).names == ["two"]
+
+
+async def test_an_index_of_another_version_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A catalog that an older Doorward compiled is searched all the same, by whoever asks first."""
+    monkeypatch.setattr("doorward_search.segment.VERSION", -1)
+    catalog = Searched(tmp_path / "catalog.db")
+    person = {"type": "object", "properties": {"birthday": {"type": "string"}}}
+    one = Function("s", "one", "one", returns={"$ref": "#/$defs/Person"})
+    catalog.store("s", Compiled([one], {"Person": person}), fingerprint="f", settings="c", ms=1)
+    catalog.refresh()
+    monkeypatch.undo()
+    assert (await catalog.index.wait()).names == ["one"]
+    assert [f.name for f in catalog.search("birthday", servers=["s"])[0]] == ["one"]
+    catalog.index.cache_clear()
+    assert catalog.index().names == ["one"]
+
+
+@pytest.mark.slow
+async def test_long_questions_let_others_have_their_turn(doorward_host: Any) -> None:
+    """Ten questions of two hundred words take as long as hundreds of usual ones, and as many reasons are told as of
+    one."""
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            await anyio.lowlevel.checkpoint()
+            turns += 1
+
+    queries = [" ".join(f"forecast city w{n}x{each}" for each in range(70)) for n in range(10)]
+    async with doorward_host.gateway(CONFIG) as gate:
+        await gate.search_functions("forecast")
+        async with anyio.create_task_group() as group:
+            group.start_soon(others)
+            found = await gate.search_functions(queries=queries, explain=True)
+            told = turns
+            group.cancel_scope.cancel()
+    assert told >= 20
+    assert all(len(hit["matched"]) <= MAX_REASONS for hit in found["functions"])
