@@ -280,7 +280,8 @@ def test_toml_snippets_are_configurations(snippet: Snippet, tmp_path: Path) -> N
     from doorward.plugins.manager import Plugins
 
     plugins = Plugins(find_index())
-    tables = [("executor", loaded.config.executors), ("cache", loaded.config.caches), ("plugin", loaded.config.hooks)]
+    tables = [("executor", loaded.config.executors), ("plugin", loaded.config.hooks)]
+    tables += [("store", loaded.config.stores), ("cache", loaded.config.caches)]
     for kind, table in tables:
         for name, options in table.items():
             config.validate(plugins.driver(kind, name).Settings, options, secrets=loaded.secrets, place=name)

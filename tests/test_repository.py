@@ -31,6 +31,7 @@ DISTRIBUTIONS = [CORE, *LIBS, *PLUGINS, DEMO]
 GROUP = {
     "sandbox": "executor",
     "auth": "auth",
+    "store": "store",
     "cache": "cache",
     "guard": "plugins",
     "policy": "plugins",
@@ -278,6 +279,7 @@ def test_what_standard_brings() -> None:
             given.setdefault(group, set()).update(points)
     assert given == {
         "doorward.auth": {"static", "bearer", "jwt", "basic", "api_key", "oauth2"},
+        "doorward.store": {"sqlite"},
         "doorward.cache": {"sqlite"},
         "doorward.command": {
             *SEVERAL["cli"],

@@ -1,7 +1,8 @@
-"""What authors of storage engines import besides `doorward`: for engines of the catalog, of artefacts, or of the
-journals of runs; and by which such files are sealed.
+"""What authors of storage engines import, and whoever stores something; and by what files are sealed.
 
-`Gateway.open(stores=Stores(…))` uses an engine; the testing kit has a conformance class for each kind.
+`Store` is the protocol of an engine, which the configuration names as `store`. What is not stored by it yet has engines
+of its own: the catalog, artefacts, and the journals of runs; `Gateway.open(stores=Stores(…))` uses one of those. The
+testing kit has a conformance class for each kind.
 """
 
 from __future__ import annotations
@@ -19,25 +20,59 @@ from doorward.catalog.store import (
 )
 from doorward.journal_files.given import Given
 from doorward.journal_files.store import RunFile, RunStore, StoredRun
+from doorward.model.storage import (
+    Append,
+    Blob,
+    Change,
+    Conflict,
+    Delete,
+    DeleteBlob,
+    Forget,
+    Lease,
+    Notify,
+    Put,
+    PutBlob,
+    Record,
+    StaleLease,
+    Store,
+    require_once,
+)
 from doorward.secrets.sealing import Box, Sealing
+from doorward.storage.memory import MemoryStore
 from doorward.stores import Stores
 
 __all__ = [
+    "Append",
     "ArtefactStore",
+    "Blob",
     "Box",
     "Broken",
     "CatalogReader",
     "CatalogStore",
+    "Change",
+    "Conflict",
     "Contents",
+    "Delete",
+    "DeleteBlob",
+    "Forget",
     "Given",
+    "Lease",
+    "MemoryStore",
+    "Notify",
     "ObservationStore",
+    "Put",
+    "PutBlob",
+    "Record",
     "Row",
     "RunFile",
     "RunStore",
     "Sealing",
+    "StaleLease",
+    "Store",
     "StoredArtefact",
     "StoredEnhancement",
     "StoredObservation",
     "StoredRun",
     "Stores",
+    "require_once",
 ]

@@ -70,6 +70,7 @@ from doorward.servers.direct_tools import DirectTools
 from doorward.servers.reconfiguration import Reconfiguration
 from doorward.servers.registry import Servers
 from doorward.servers.skills import Skills
+from doorward.storage.chosen import MEMORY, chosen_store
 from doorward.stores import Stores
 
 COMPILE_WAIT_SECONDS = 10.0
@@ -88,6 +89,7 @@ class Gateway:
         self.services = Services()
         self.secrets.resolve = plugins.resolve_secret
         plugins.load_configured(loaded, self.state, server_key=self._server_key, members=members_of(self.config.groups))
+        self.store = chosen_store(loaded, plugins, self.state)
         self.observers = Observers(loaded, plugins, self.state)
         self.compiles, self.stores = shared, stores
         shared = shared and stores is None  # whoever brings their own stores has no files of ours
@@ -220,6 +222,7 @@ class Gateway:
         self.catalog.close()
         self.process.close()
         self.counters.close()
+        await self.plugins.failures.closed(self.plugins.id("store", self.config.store or MEMORY), self.store)
 
     def search_engine(self) -> SearchEngine:
         """What finds functions: the engine of a plugin, or exact names and plain words."""

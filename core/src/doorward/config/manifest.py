@@ -41,6 +41,7 @@ _TABLES = {
     "plugins": "hooks",
     "capabilities": "hooks",
     "executor": "executors",
+    "store": "stores",
     "cache": "caches",
     "observer": "observers",
     "search_view": "search_views",
@@ -108,7 +109,7 @@ class Manifest(_Table):
     locked: dict[str, Any] = Field(
         {},
         description="Keys of doorward.toml that nobody may set to another value. A table of a server, an executor, a "
-        "cache or a hook plugin is locked as a whole",
+        "store, a cache or a hook plugin is locked as a whole",
     )
     lock: list[str] = Field(
         [], description='Whole tables in which nobody may set anything: "http", "hooks.audit_jsonl", "servers.*.auth"'

@@ -194,6 +194,9 @@ class Config(Settings):
     observer_fail: Literal["open", "closed"] = Field(
         "open", description="While an observer fails: go on, or refuse programs and calls"
     )
+    store: str | None = Field(
+        None, description="What stores all that is remembered; memory: nothing outlasts the process"
+    )
     cache: str | None = Field(None, description="What keeps programs for run_cached_code; none: nothing")
     plugins: list[str] = Field([], description="Guards and other hook plugins, called in this order")
     capabilities: list[str] = Field(
@@ -219,6 +222,7 @@ class Config(Settings):
     )
     servers: dict[str, dict[str, Any]] = Field({}, description="APIs and MCP servers, by the name programs import")
     executors: dict[str, dict[str, Any]] = Field({}, description="Settings of executors, by name")
+    stores: dict[str, dict[str, Any]] = Field({}, description="Settings of stores, by name")
     caches: dict[str, dict[str, Any]] = Field({}, description="Settings of caches, by name")
     observers: dict[str, dict[str, Any]] = Field({}, description="Settings of observers, by name")
     hooks: dict[str, dict[str, Any]] = Field({}, description="Settings of hook plugins, by name")

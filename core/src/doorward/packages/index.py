@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 GROUPS = {
     "source": "doorward.source",
     "auth": "doorward.auth",
+    "store": "doorward.store",
     "cache": "doorward.cache",
     "executor": "doorward.executor",
     "observer": "doorward.observer",
@@ -37,6 +38,7 @@ _OTHER_WORDS = {
     "secrets": "plugin",
     "search": "search_view",
     "view": "search_view",
+    "storage": "store",
 }
 """Words that authors write in place of a group's own, and the kinds that they mean."""
 

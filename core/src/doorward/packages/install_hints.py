@@ -11,6 +11,7 @@ from pathlib import Path
 _NAME_PREFIXES = {
     "executor": "sandbox",
     "auth": "auth",
+    "store": "store",
     "cache": "cache",
     "plugin": "guard",
     "search_view": "search",

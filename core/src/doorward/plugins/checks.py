@@ -22,11 +22,13 @@ from doorward.model.abilities import (
 )
 from doorward.model.drivers import Auth, Cache, Observer, SearchView, Source
 from doorward.model.executors import Executor
+from doorward.model.storage import Store
 from doorward.plugins.hookspecs import MAY_WAIT, hookimpl
 
 PROTOCOLS: Mapping[str, tuple[Any, ...]] = {
     "source": (Source, SupportsServerCheck),
     "auth": (Auth, SupportsLogin, SupportsLogout, SupportsLoginCheck, SupportsClose),
+    "store": (Store,),
     "cache": (Cache,),
     "executor": (Executor, SupportsBuild, SupportsMachineCheck),
     "observer": (Observer,),

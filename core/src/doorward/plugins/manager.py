@@ -22,6 +22,7 @@ from doorward.model.drivers import Auth, Cache, Observer, SearchView, Source
 from doorward.model.errors import ConfigError, DoorwardError, MissingSecret, PluginError
 from doorward.model.executors import Executor
 from doorward.model.functions import Function
+from doorward.model.storage import Store
 from doorward.model.version import PLUGIN_API
 from doorward.packages.index import GROUPS, Entry, Index, PluginId, near_group
 from doorward.packages.install_hints import brought, to_install
@@ -67,6 +68,8 @@ class Plugins:
     def driver(self, kind: Literal["source"], name: str) -> type[Source]: ...
     @overload
     def driver(self, kind: Literal["auth"], name: str) -> type[Auth]: ...
+    @overload
+    def driver(self, kind: Literal["store"], name: str) -> type[Store]: ...
     @overload
     def driver(self, kind: Literal["cache"], name: str) -> type[Cache]: ...
     @overload

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 TABLES = {
     "hooks": ("plugin", "plugins"),  # and `capabilities`
     "executors": ("executor", "executor"),
+    "stores": ("store", "store"),
     "caches": ("cache", "cache"),
     "observers": ("observer", "observer"),
     "search_views": ("search_view", "search_view"),

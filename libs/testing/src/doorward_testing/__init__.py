@@ -39,6 +39,7 @@ _MODULE_OF = {
     "SharedExecutor": "shared_executor",
     "SourceConformance": "conformance.sources",
     "StartDoorward": "command_line",
+    "StoreConformance": "conformance.store",
     "ask": "conformance.hooks",
     "call_of": "conformance.hooks",
     "check_driver": "checks",

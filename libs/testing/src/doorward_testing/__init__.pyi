@@ -29,6 +29,7 @@ from doorward_testing.conformance.result_changes import ResultChangeConformance 
 from doorward_testing.conformance.search_views import SearchViewConformance as SearchViewConformance
 from doorward_testing.conformance.secret_schemes import SecretSchemeConformance as SecretSchemeConformance
 from doorward_testing.conformance.sources import SourceConformance as SourceConformance
+from doorward_testing.conformance.store import StoreConformance as StoreConformance
 from doorward_testing.cpython import FullPythonConformance as FullPythonConformance
 from doorward_testing.door import Door as Door
 from doorward_testing.executors import ExecutorConformance as ExecutorConformance
@@ -66,6 +67,7 @@ __all__ = [
     "SharedExecutor",
     "SourceConformance",
     "StartDoorward",
+    "StoreConformance",
     "ask",
     "call_of",
     "check_driver",

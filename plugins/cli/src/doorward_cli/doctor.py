@@ -75,7 +75,7 @@ async def _all(project: Project) -> list[Check]:
             checks += [Check(*found) async for found in about_policy(gate)]
             checks += [Check(*found) for found in about_undo(gate)]
             checks += [check async for check in _executors(gate)]
-            checks.append(await _cache(gate))
+            checks += [await _store(gate), await _cache(gate)]
             checks += [Check(f"observer {name}", True) for name in gate.observers.names]
             checks += [Check(*found) async for found in gate.search_engine().checks()]
             checks += [check async for check in _commands(gate)]
@@ -254,6 +254,18 @@ async def _executors(gate: Gateway) -> AsyncIterator[Check]:
         yield Check(f"executor {name} runs programs ({outcome.ms:.0f} ms)", outcome.value == 2)
         works.append(name)
     gate.executors.names = works
+
+
+async def _store(gate: Gateway) -> Check:
+    """Whether the store answers, and whether what it stores outlasts the process."""
+    try:
+        await gate.store.signal("doctor")
+    except DoorwardError as error:
+        return _wrong(f"store {gate.config.store}", error)
+    if gate.store.lasts:
+        return Check(f"store {gate.config.store}", True)
+    why = to_install("store", gate.config.store or "", ()) if gate.config.store not in ("memory", None) else ""
+    return Check("store memory", True, f"Nothing that it stores outlasts the process. {why}".strip())
 
 
 async def _cache(gate: Gateway) -> Check:

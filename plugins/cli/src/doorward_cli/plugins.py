@@ -89,7 +89,7 @@ def _active(project: Project, index: Index) -> set[tuple[str, str]]:
         data = config_layers(tomllib.loads(text), secrets, active=find_distribution()).data
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(str(error), place=project.config.name, hint="Mend the TOML.") from None
-    named = {("cache", data.get("cache"))}
+    named = {(key, data.get(key)) for key in ("store", "cache")}
     named |= {("executor", name) for name in _list(data.get("executor"))}
     named |= {("observer", name) for name in _list(data.get("observer"))}
     named |= {("search_view", name) for name in _list(data.get("search_view"))}

@@ -37,7 +37,7 @@ def whole(plugins: Plugins) -> dict[str, Any]:
 
     Config = model_for(_owned(plugins, "table"), plugins.index)
     ServerSettings = server_model_for(_owned(plugins, "server_key"), plugins.index)
-    kinds = ("source", "auth", "executor", "cache", "observer", "search_view", "plugin")
+    kinds = ("source", "auth", "executor", "store", "cache", "observer", "search_view", "plugin")
     found = {kind: _settings(plugins, kind) for kind in kinds}
     models = [Config, ServerSettings, *(model for by_name in found.values() for model in by_name.values())]
     refs, document = models_json_schema(
@@ -70,6 +70,7 @@ def whole(plugins: Plugins) -> dict[str, Any]:
             "additionalProperties": {"anyOf": servers} if servers else refs[ServerSettings, "validation"],
         },
         "executors": named("executor"),
+        "stores": named("store"),
         "caches": named("cache"),
         "observers": named("observer"),
         "search_views": named("search_view"),

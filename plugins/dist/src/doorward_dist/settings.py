@@ -19,6 +19,7 @@ from doorward_dist.wheels import Wheel
 _TABLES = {
     "hooks": ("plugin", "plugins", "doorward.plugins"),
     "executors": ("executor", "executor", "doorward.executor"),
+    "stores": ("store", "store", "doorward.store"),
     "caches": ("cache", "cache", "doorward.cache"),
     "observers": ("observer", "observer", "doorward.observer"),
     "search_views": ("search_view", "search_view", "doorward.search_view"),

@@ -25,7 +25,7 @@ from doorward_testing.authoring.candidate import OWNED
 from doorward_testing.authoring.findings import Found, one_line
 from doorward_testing.checks import HEAVY_MODULES
 
-DRIVERS = ("source", "auth", "cache", "executor", "observer", "search_view")
+DRIVERS = ("source", "auth", "store", "cache", "executor", "observer", "search_view")
 """The kinds whose plugins are classes that core makes objects of."""
 
 

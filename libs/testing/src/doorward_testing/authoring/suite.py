@@ -37,6 +37,7 @@ class Test{base}({base}):
     {body}
 """
 _BASES = {
+    "store": ("StoreConformance", "driver = thing"),
     "cache": ("CacheConformance", "driver = thing"),
     "command": ("CommandConformance", "command, name = thing, {name!r}"),
     "distribution": ("DistributionConformance", "distribution = {distribution!r}"),

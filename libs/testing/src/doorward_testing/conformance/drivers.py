@@ -16,6 +16,7 @@ UNKNOWN_KEY = "surely_no_such_key"
 ASYNC_METHODS = {
     "source": ("fingerprint", "compile", "call", "close"),
     "auth": (),
+    "store": (*("commit", "get", "scan", "end", "read", "blob", "acquire", "renew", "release", "signal"), "close"),
     "cache": ("put", "get", "close"),
     "executor": ("open", "close"),
     "observer": ("observe", "close"),
