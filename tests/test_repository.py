@@ -287,7 +287,7 @@ def test_what_standard_brings() -> None:
             *("connect", "import", "setup"),
         },
         "doorward.executor": {"monty"},
-        "doorward.plugins": {"approvals", "ast", "audit_jsonl", "budgets", "clients", "cmd", "keyring", "search"},
+        "doorward.plugins": {"approvals", "ast", "audit_jsonl", "budgets", "clients", "cmd", "compat", "keyring", "search"},
         "doorward.server_key": {"price"},
         "doorward.table": {"approvals", "budgets", "search", "search_view", "search_views"},
         "doorward.source": {"openapi", "mcp"},

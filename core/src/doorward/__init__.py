@@ -11,7 +11,6 @@ from typing import Any
 
 _EXPORTS = {
     "access.usage_file": ("Counter", "UsageFile"),
-    "compat.aliases": ("aliases",),
     "config.config": ("module_name",),
     "config.validation": ("validate",),
     "packages.index": ("GROUPS", "Entry", "Index", "installed"),
@@ -41,6 +40,7 @@ _EXPORTS = {
     ),
     "host.files": ("alone", "check_own", "flocked", "own_file", "own_folder", "write_own"),
     "gateway": ("Gateway",),
+    "program_api.helper_context": ("Helper", "HelperContext"),
     "plugins.hookspecs": ("hookimpl", "hookspec"),
     "data.headers": ("is_hidden_header", "shown_headers"),
     "calls.items": ("items_of",),
@@ -72,10 +72,11 @@ _EXPORTS = {
     "describe.signatures": ("signature",),
     "data.clean_text": ("clean_text",),
     "data.wording": ("first_sentence",),
-    "model.calls": ("Call", "CallRecord", "File", "Reply", "if_repeated"),
+    "model.calls": ("Call", "CallRecord", "File", "Reply", "TextRule", "if_repeated"),
     "model.functions": ("Compiled", "Function", "Schema", "Skipped", "Suggestion"),
     "model.outcomes": ("ARTEFACT_URI", "Artefact", "Outcome"),
     "model.principals": ("LOCAL", "Principal"),
+    "model.program_names": ("PROGRAM_NAMES", "ProgramNames"),
     "model.programs": ("CachedProgram", "Failure", "Finding", "Frame", "Program", "ProgramResult"),
     "model.call_trace": ("CallTrace", "RequestTrace"),
     "plugins.tracing": ("current_trace",),

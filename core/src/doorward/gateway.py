@@ -28,8 +28,6 @@ from doorward.catalog.catalog import Catalog
 from doorward.catalog.function_codec import Report
 from doorward.committing.agent_tools import PlanTools
 from doorward.committing.plans import Plans
-from doorward.compat.aliases import RUNTIME, function_names
-from doorward.compat.runtime import Runtime
 from doorward.config import config
 from doorward.config.config import Loaded
 from doorward.config.distribution import find_index
@@ -127,8 +125,7 @@ class Gateway:
             self.search_engine,
         )
         ours = Helpers(self.discovery, self.servers, self.skills)
-        others = Runtime(self.discovery, self.catalog, self.servers, self.broker)
-        self.modules = Modules(self.catalog, self.servers, self.discovery, {MODULE: ours.all, RUNTIME: others.all})
+        self.modules = Modules(self.catalog, self.servers, self.discovery, {MODULE: ours.all}, self.services)
         self.exposed = DirectTools(self.servers, self.catalog, policy)
         self.process = Process(self.state / "processes")
         self._artefacts = Artefacts(
@@ -281,7 +278,9 @@ class Gateway:
         Raises: InvalidArguments; Unsupported if no executor runs this language.
         """
         await self.ready()
-        return await self.discovery.describe(function_names(names), principal, self.languages.of_texts(language))
+        return await self.discovery.describe(
+            self.modules.names.functions(names), principal, self.languages.of_texts(language)
+        )
 
     @property
     def decides(self) -> bool:

@@ -24,7 +24,6 @@ from doorward.access.principals import Principals, Rights
 from doorward.access.rate_limit import RateLimit
 from doorward.calls.artefact_store import MemoryArtefacts
 from doorward.calls.artefacts import PREFIX, Artefacts
-from doorward.compat.aliases import RUNTIME
 from doorward.config.config import Server, load, module_name
 from doorward.config.settings import PrincipalSettings, ServerSettings
 from doorward.data.json_writing import dump
@@ -140,7 +139,6 @@ async def everything(gate: Gateway, who: str) -> list[str]:
         str(theirs.members("zephyr_vault")),
         theirs.stub("zephyr_vault", ["siphon_one"]),
     ]
-    texts += [str(theirs.aliases("mcp_zephyr_vault; mcp_servers", everything=every)) for every in (True, False)]
     given: list[tuple[Any, ...]] = [
         (),
         ("zephyr-vault",),
@@ -153,7 +151,7 @@ async def everything(gate: Gateway, who: str) -> list[str]:
         ("zephyr_vault", "siphon_one", {"city": "Oslo"}),
         ("mcp__zephyr_vault__siphon_one", {}),
     ]
-    for helper in [*gate.modules.helpers[MODULE], *(f"runtime.{name}" for name in gate.modules.helpers[RUNTIME])]:
+    for helper in gate.modules.helpers[MODULE]:
         if helper != "close_session":
             texts += [await said(theirs.call(f"doorward.{helper}", args, {})) for args in given]
     texts += [str(gate.skills.names(who)), await said(_guide(gate, who)), str(list(gate.exposed.tools(who)))]
@@ -191,8 +189,6 @@ async def test_the_answer_is_that_of_what_is_not_there_at_all(place: Any) -> Non
                 "server",
                 "skills",
                 "read_resource",
-                "runtime.list_tools",
-                "runtime.get_tool_schema",
             ):
                 args = ("x", name) if helper == "search" else (name, "uri") if helper == "read_resource" else (name,)
                 them = [

@@ -5,6 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from doorward import (
+    PROGRAM_NAMES,
+    Aliases,
+    Failure,
+    HelperContext,
+    InvalidArguments,
+    PluginError,
+    Refused,
+    hookimpl,
+)
+from doorward.model.program_names import NoOtherNames
 
 from ..conftest import CONFIG
 
@@ -42,3 +53,87 @@ async def test_a_module_has_no_name_of_a_denied_function(
             stub = gate.modules.stub("weather", sorted(ALL), "local")
             assert {name for name in ALL if f"{name}(" in stub or f"{name} =" in stub} == ALL - denied
             await gate.compile(force=True)
+
+
+class Metres:
+    """A capability that gives programs a module, and other names for servers; by what `doorward` exports alone."""
+
+    def __init__(self, context: Any) -> None:
+        pass
+
+    @hookimpl
+    def gateway_made(self, gateway: Any) -> None:
+        gateway.modules.add("doorward.metres", {"feet": self.feet, "forecast": self.forecast})
+        with pytest.raises(PluginError, match="is given already"):
+            gateway.modules.add("doorward.metres", {})
+        with pytest.raises(PluginError, match=r"is not called doorward\.NAME"):
+            gateway.modules.add("metres", {})
+
+    async def feet(self, run: HelperContext, metres: float) -> float:
+        return metres * 3.28
+
+    async def forecast(self, run: HelperContext, city: str) -> Any:
+        run.helper_makes_calls()
+        return await run.call("weather.get_forecast", (), {"city": city})
+
+
+async def test_a_capability_gives_programs_a_module(doorward_host: Any) -> None:
+    """Its helpers get the run, and the calls that they make are those of the program: counted, and decided."""
+    doorward_host.install("plugin", "metres", Metres)
+    config = CONFIG.replace("plugins = []", 'plugins = ["metres"]')
+    async with doorward_host.gateway('policy = { deny = ["weather.get_forecast"] }\n' + config) as gate:
+        assert await gate.call("doorward.metres.feet", {"metres": 2}) == 6.56
+        with pytest.raises(Refused):
+            await gate.call("doorward.metres.forecast", {"city": "Oslo"})
+        with pytest.raises(InvalidArguments, match=r"doorward\.metres\.feet: missing a required argument"):
+            await gate.call("doorward.metres.feet")
+        door = gate._execution.of_call("ann")
+        assert door.members("doorward.metres") == ["feet", "forecast"]
+        assert "def feet(*args: Any" in door.stub("doorward.metres", ["feet"])
+    async with doorward_host.gateway(config) as gate:
+        outcome = await gate.execute("(await doorward.call('doorward.metres.forecast', {'city': 'Oslo'}))['city']")
+        assert outcome.value == "Oslo"
+        assert [call["function"] for call in outcome.calls] == ["weather.get_forecast"]
+
+
+class Nicknames(NoOtherNames):
+    """A capability for which `sky` is another name of the server `weather`."""
+
+    @hookimpl
+    def gateway_made(self, gateway: Any) -> None:
+        gateway.services.give(PROGRAM_NAMES, self)
+
+    def aliases(self, language: Any, code: Any, servers: Any, has: Any, *, everything: bool = False) -> Aliases:
+        return Aliases({"sky": "weather"})
+
+    def functions(self, asked: Any) -> list[str]:
+        return [name.replace("sky.", "weather.") for name in asked]
+
+    def server(self, name: str) -> str:
+        return "weather" if name == "sky" else name
+
+    def missed_server(self, failure: Failure) -> str:
+        return "skies" if "sky" in failure.message else ""
+
+    def hint(self, name: str) -> str:
+        return "Look up." if name == "stars" else ""
+
+
+async def test_a_capability_says_what_other_names_mean(doorward_host: Any) -> None:
+    """One alone: two that say it stop the start."""
+    doorward_host.install("plugin", "nicknames", Nicknames())
+    config = CONFIG.replace("plugins = []", 'plugins = ["nicknames"]')
+    async with doorward_host.gateway(config) as gate:
+        await gate.ready()
+        assert gate._execution.of_call("ann").aliases("").modules == {"sky": "weather"}
+        assert (await gate.get_functions(["sky.get_forecast"]))[0]["function"] == "weather.get_forecast"
+        error = (await gate.execute("stars.count()")).error
+        assert error is not None
+        assert error.hint == "Look up."
+        error = (await gate.execute("print(sky)")).error
+        assert error is not None
+        assert "skies" in str(error.hint)
+    doorward_host.install("plugin", "others", Nicknames())
+    with pytest.raises(PluginError, match="other names in programs is given twice"):
+        async with doorward_host.gateway(CONFIG.replace("plugins = []", 'plugins = ["nicknames", "others"]')):
+            pass

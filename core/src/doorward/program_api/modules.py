@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,8 +13,9 @@ from doorward.config.config import module_name
 from doorward.describe import signatures
 from doorward.describe.dialects import dialect_of
 from doorward.finding.allowed_functions import allowed_names
-from doorward.model.errors import InvalidArguments, UnknownName
+from doorward.model.errors import InvalidArguments, PluginError, UnknownName
 from doorward.model.names import is_plain
+from doorward.model.program_names import PROGRAM_NAMES, NoOtherNames, ProgramNames
 from doorward.program_api.call_helpers import IN_CALLS, names
 from doorward.program_api.helper_cards import ERRORS, MODULE, written
 from doorward.program_api.idle_patterns import idle
@@ -23,6 +25,7 @@ from doorward.programs.languages import JSON, PYTHON, is_script
 if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
     from doorward.model.deciders import Scope
+    from doorward.model.services import Services
     from doorward.program_api.discovery import Discovery
     from doorward.program_api.helper_context import Helper, HelperContext
     from doorward.servers.registry import Servers
@@ -42,6 +45,7 @@ _ERRORS_DECLARED = """export class ApiError extends Error {
 export class ToolError extends Error {}
 """
 
+_OURS = NoOtherNames()
 _MAX_DENIED = 200
 """Servers and sets of principals whose denied names are kept."""
 
@@ -50,15 +54,34 @@ class Modules:
     """Modules by name. `helpers` are the modules of no server: `doorward`, and others within it."""
 
     def __init__(
-        self, catalog: Catalog, servers: Servers, discovery: Discovery, helpers: Mapping[str, Mapping[str, Helper]]
+        self,
+        catalog: Catalog,
+        servers: Servers,
+        discovery: Discovery,
+        helpers: Mapping[str, Mapping[str, Helper]],
+        services: Services,
     ) -> None:
         self._catalog = catalog
         self._servers = servers
         self._discovery = discovery
-        self.helpers = helpers
+        self.helpers, self._services = {**helpers}, services
         self._policy = discovery.policy
         self._denied: dict[tuple[str, Scope], tuple[Sequence[str], frozenset[str]]] = {}
         self._members: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {}
+
+    @property
+    def names(self) -> ProgramNames:
+        """What other names than ours mean in programs."""
+        return self._services.get(PROGRAM_NAMES) or _OURS
+
+    def add(self, module: str, helpers: Mapping[str, Helper]) -> None:
+        """Give programs another module: `doorward.NAME`, with these helpers. Each gets the run (see `HelperContext`),
+        then the arguments of the program. Raises: PluginError if there is such a module, or if it is called otherwise.
+        """
+        if module in self.helpers or not re.fullmatch(rf"{MODULE}\.[a-z][a-z0-9_]*", module):
+            why = "is given already" if module in self.helpers else f"is not called {MODULE}.NAME"
+            raise PluginError(f"the module {module!r} of programs {why}")
+        self.helpers[module] = helpers
 
     def usable_by(self, principal: str) -> Mapping[str, str]:
         """The configured names of the servers that a principal can use, by module name."""

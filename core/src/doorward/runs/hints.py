@@ -8,8 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from doorward.calls.artefacts import PREFIX
-from doorward.compat.aliases import MODELS, NO_MODEL, server_meant
-from doorward.config.config import module_name
 from doorward.data.near_names import nearest
 from doorward.model.names import qualified
 from doorward.model.programs import Failure, Frame, Program
@@ -65,7 +63,7 @@ def complete(error: Failure, run: RunContext, program: Program, executors: Execu
         return replace(error, hint=hint or _read_as(error, program.language, executors))
     hint = _hint(error, run) or _read_as(error, program.language, executors)
     if error.kind == "program" and executor in executors.names:
-        hint = " ".join(filter(None, [hint, _of_the_sandbox(error, program, executors, executor)]))
+        hint = " ".join(filter(None, [hint, _of_the_sandbox(error, run, program, executors, executor)]))
     return replace(error, hint=hint or None)
 
 
@@ -79,7 +77,9 @@ def _read_as(error: Failure, language: str, executors: Executors) -> str | None:
     return f'It was read as {language}. For {others[0]}, give language="{others[0]}".' if others else None
 
 
-def _of_the_sandbox(error: Failure, program: Program, executors: Executors, executor: str) -> str | None:
+def _of_the_sandbox(
+    error: Failure, run: RunContext, program: Program, executors: Executors, executor: str
+) -> str | None:
     """A hint for an error of the operating system in a sandbox."""
     text, can = error.message, executors.capabilities(executor)
     if error.type == "PermissionError" and text.endswith("Operation not permitted") and can.one_process:
@@ -91,7 +91,7 @@ def _of_the_sandbox(error: Failure, program: Program, executors: Executors, exec
         return f"Commands are in a sandbox only where the operator shows them: `[executors.{executor}] paths`."
     if error.type == "ModuleNotFoundError" and (match := _NO_MODULE.search(text)):
         package = match[1].partition(".")[0]
-        return executors.lacks(executor, package) if server_meant(match[1]) == package else None
+        return executors.lacks(executor, package) if run.names.server(match[1]) == package else None
     if not can.network and (error.type in _NETWORK_ERRORS or _NETWORK_MESSAGE.search(text)):
         return "There is no network in a sandbox: call the functions of the catalog."
     if any(said in text for said in ("No space left on device", "Disk quota exceeded", "File too large")):
@@ -137,11 +137,10 @@ def _hint(error: Failure, run: RunContext) -> str | None:
         server, _, name = qualified(match[1]).partition(".")
         if name in (run.members(server) or ()):
             return f"Write `from {server} import {name}` and call it so."
-        if match[1] == MODELS:
-            return NO_MODEL
-        return no_server(match[1], run) if match[1].startswith("mcp_") else None
-    if error.type == "KeyError" and error.frames and "mcp_servers" in error.frames[-1].source:
-        return no_server("mcp_" + module_name(text.strip("'")), run)
+        missed = run.names.missed_server(error)
+        return no_server(missed, run) if missed else run.names.hint(match[1]) or None
+    if missed := run.names.missed_server(error):
+        return no_server(missed, run)
     if hint := run.hint(error):
         return hint
     if "can't be awaited" in text or "can't be used in 'await'" in text:
@@ -152,7 +151,7 @@ def _hint(error: Failure, run: RunContext) -> str | None:
 def no_server(name: str, run: RunContext) -> str:
     """A hint for a module, or an alias of a server, that does not exist: that server is broken, or these are similar
     names."""
-    asked = server_meant(name)
+    asked = run.names.server(name)
     why, alike = run.absent(asked)
     if why:
         return f"The server {asked!r} is broken: {why.rstrip('.')}."
@@ -174,7 +173,7 @@ def _near(run: RunContext, server: str, name: str) -> str | None:
             else f'It has {", ".join(sorted(members, key=str.lower))}: see get_functions(["doorward"]).'
         )
     if members is None:
-        server = server_meant(server)
+        server = run.names.server(server)
         members = run.members(server)
     if members is None:
         return None

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from doorward.arguments.binding import MAX_ARGUMENT_PARTS
 from doorward.calls.repeated_calls import RepeatedCalls
-from doorward.compat.texts import text_rule
 from doorward.data.json_writing import exceeds
 from doorward.data.offload import is_large
 from doorward.model.calls import File, Reply, TextRule
@@ -114,7 +113,7 @@ class RunContext(RunModules):
         self._slots = anyio.Semaphore(MAX_CALLS_AT_ONCE, fast_acquire=True)
         self._executor = ""
         self._made = 0
-        self._wants_text = text_rule(program.code)
+        self._wants_text = self.names.text_rule(program.code)
         self._interrupted_call = ""
         self._failures: dict[str, DoorwardError] = {}
         self._answers = LastAnswers()

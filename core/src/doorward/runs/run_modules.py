@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from doorward.compat.languages import aliases_in
 from doorward.model.errors import DoorwardError, UnknownName
 
 if TYPE_CHECKING:
     from doorward.calls.broker import Broker
     from doorward.model.executors import Aliases
+    from doorward.model.program_names import ProgramNames
     from doorward.model.programs import Program
     from doorward.program_api.modules import Modules
 
@@ -27,6 +27,11 @@ class RunModules:
         """See `Modules.prepare`."""
         await self._modules.prepare(self._program.principal, self._program.code)
 
+    @property
+    def names(self) -> ProgramNames:
+        """See `Modules.names`."""
+        return self._modules.names
+
     def members(self, server: str) -> Sequence[str] | None:
         return self._modules.members(server, self._program.principal)
 
@@ -35,7 +40,7 @@ class RunModules:
 
     def aliases(self, code: str, *, everything: bool = False) -> Aliases:
         servers = self._modules.usable_by(self._program.principal)
-        return aliases_in(self._program.language, code, servers, self._modules.has, everything=everything)
+        return self.names.aliases(self._program.language, code, servers, self._modules.has, everything=everything)
 
     def absent(self, server: str) -> tuple[str, list[str]]:
         """See `Modules.absent`."""

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from doorward.compat.aliases import MODELS, NO_MODEL
 from doorward.model.programs import Failure, Program
 
 if TYPE_CHECKING:
@@ -36,9 +35,9 @@ def script_hint(
         return no_server(match[1], run)
     if error.type == "ReferenceError" and (match := _NO_NAME.search(text)):
         name = match[1]
-        if name == MODELS and run.members(name) is None:
-            return NO_MODEL
-        return f'Write `import * as {name} from "{name}"` first.' if run.members(name) is not None else None
+        if run.members(name) is None:
+            return run.names.hint(name) or None
+        return f'Write `import * as {name} from "{name}"` first.'
     if match := _NO_FUNCTION.search(text):
         server = _imported_as(program.code, match[1])
         if run.members(server) is not None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from doorward import (
     ARTEFACT_URI,
@@ -19,8 +20,11 @@ from doorward import (
     Planned,
     ToolError,
     UnknownName,
-    aliases,
+    installed,
 )
+
+if TYPE_CHECKING:
+    from doorward import ProgramNames
 
 _NAMED = {
     "calc.add", "calc.fail", "calc.refuse", "calc.wait", "calc.meet",
@@ -30,6 +34,14 @@ _NAMED = {
 
 MEET_SECONDS = 10.0
 """How long `calc.meet` waits for the next of the other calls."""
+
+
+@functools.cache
+def other_names() -> ProgramNames | None:
+    """What other systems' names mean in programs, if that is installed."""
+    found = [entry for entry in installed() if (entry.kind, entry.name) == ("plugin", "compat")]
+    names: ProgramNames | None = found[0].point.load()() if found else None
+    return names
 
 
 class Door:
@@ -75,9 +87,12 @@ class Door:
             names |= {"./mcp-wrappers": "", "./mcp-wrappers/calc": "calc"}
             before = 'import { callMCPTool } from "doorward.runtime";\nglobalThis.callMCPTool ??= callMCPTool;\n'
             return Aliases(names, before if "callMCPTool" in code else "")
-        return aliases(
-            code, {"calc": "calc-1"}, lambda server, name: name in self.members(server), everything=everything
-        )
+        if (names := other_names()) is None:
+            return Aliases()
+        return names.aliases("python", code, {"calc": "calc-1"}, self._has, everything=everything)
+
+    def _has(self, server: str, name: str) -> bool:
+        return name in self.members(server)
 
     def stub(self, server: str, names: Any) -> str:
         """See `doorward.Door.stub`."""

@@ -16,7 +16,7 @@ from pydantic import Field
 from doorward_guard_ruff.rules import REFUSED, RULES, SYNTAX
 
 if TYPE_CHECKING:
-    from doorward import PluginContext, Program
+    from doorward import Gateway, PluginContext, Program
 
     from doorward_guard_ruff.server import RuffServer
 
@@ -67,6 +67,7 @@ class RuffGuard:
             },
         }
         self._server: RuffServer | None = None
+        self._gateway: Gateway | None = None
 
     async def open(self) -> None:
         """Check that ruff runs and takes these settings. Raises: ConfigError."""
@@ -80,6 +81,18 @@ class RuffGuard:
         """End ruff."""
         if self._server is not None:
             await self._server.close()
+
+    @hookimpl
+    def gateway_made(self, gateway: Gateway) -> None:
+        """Learn which names programs have without an import."""
+        self._gateway = gateway
+
+    def _is_alias(self, name: str) -> bool:
+        """Whether it is such a name; whether there is such a server, the run will tell."""
+        if self._gateway is None:
+            return False
+        server = name.removeprefix("mcp_")
+        return bool(self._gateway.modules.names.aliases("python", name, {server: server}, lambda *_: False).before)
 
     @hookimpl
     async def guard_program(self, program: Program) -> Sequence[Finding]:
@@ -98,4 +111,4 @@ class RuffGuard:
         except Unreadable as error:
             return [Finding(f"ruff cannot check the program: {error}", instead="split it into shorter statements")]
         restored = [{**one, "message": _SWITCHED.sub(r"\1\3\2\4", one["message"])} for one in found]
-        return [] if not restored else findings(program, restored, self._refused)
+        return [] if not restored else findings(program, restored, self._refused, self._is_alias)

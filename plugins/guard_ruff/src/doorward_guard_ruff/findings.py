@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,9 +35,14 @@ class Found:
     name: str = ""
 
 
-def findings(program: Program, diagnostics: Sequence[Mapping[str, Any]], refused: Sequence[str]) -> list[Finding]:
+def findings(
+    program: Program,
+    diagnostics: Sequence[Mapping[str, Any]],
+    refused: Sequence[str],
+    is_alias: Callable[[str], bool],
+) -> list[Finding]:
     """The findings, sorted by line. `refused` are the beginnings of the codes that refuse."""
-    names = Names(program)
+    names = Names(program, is_alias)
     kept: dict[tuple[str, str, str, bool], Found] = {}
     for one in _found(diagnostics, names, tuple(refused)):
         kept.setdefault((one.code, one.message, one.name, one.refuse), one)

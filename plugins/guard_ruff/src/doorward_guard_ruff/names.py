@@ -8,10 +8,10 @@ import difflib
 import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
-from doorward import Program, aliases
+from doorward import Program
 
 _MAKES_NAMES = re.compile(r"\b(?:globals|locals|vars|exec|setattr|modules|builtins|__builtins__|__dict__|__main__)\b")
 """Words of programs that may define names which no reader finds."""
@@ -20,17 +20,17 @@ _MAKES_NAMES = re.compile(r"\b(?:globals|locals|vars|exec|setattr|modules|builti
 class Names:
     """What the text of a program tells of its names."""
 
-    def __init__(self, program: Program) -> None:
-        self._program = program
+    def __init__(self, program: Program, is_alias: Callable[[str], bool] = lambda name: False) -> None:
+        """`is_alias` says of a name whether programs have it without an import, as those of other systems do."""
+        self._program, self._is_alias = program, is_alias
         self.makes_names = bool(_MAKES_NAMES.search(program.code))
 
     def is_free(self, name: str) -> bool:
         """Whether a program has this name without defining it: parameters, what earlier runs of its session left, and
-        what other systems' programs use without an import (whether there is such a server, the run will tell)."""
+        what other systems' programs use without an import."""
         if self._program.continues or name in self._program.params:
             return True
-        server = name.removeprefix("mcp_")
-        return bool(aliases(name, {server: server}, lambda *_: False).before)
+        return self._is_alias(name)
 
     def is_missing(self, name: str) -> bool:
         """Whether a name is certainly not there when it is needed: bound nowhere in the text, by no means, and not only

@@ -8,19 +8,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import anyio.lowlevel
-
-from doorward.config.config import module_name
-from doorward.describe.schemas import closure
-from doorward.model.errors import UnknownName
-from doorward.model.functions import Function
-from doorward.program_api.helpers import call
+from doorward import Function, UnknownName, module_name
+from doorward.serving import closure
 
 if TYPE_CHECKING:
-    from doorward.calls.broker import Broker
-    from doorward.catalog.catalog import Catalog
-    from doorward.program_api.discovery import Discovery
-    from doorward.program_api.helper_context import Helper, HelperContext
-    from doorward.servers.registry import Servers
+    from doorward import Gateway, Helper, HelperContext
 
 Form = Callable[[Function], dict[str, Any]]
 
@@ -34,11 +26,8 @@ MAX_LISTED = 500
 class Runtime:
     """The helpers, `all` by name. Several names may mean one helper: every plain call can be awaited as well."""
 
-    def __init__(self, discovery: Discovery, catalog: Catalog, servers: Servers, broker: Broker) -> None:
-        self._discovery = discovery
-        self._catalog = catalog
-        self._servers = servers
-        self._broker = broker
+    def __init__(self, gateway: Gateway) -> None:
+        self._discovery, self._catalog, self._servers = gateway.discovery, gateway.catalog, gateway.servers
         self.all: dict[str, Helper] = {
             **dict.fromkeys(("discovered_servers", "list_servers", "list_servers_sync"), self._discovered),
             **dict.fromkeys(("query_tool_docs", "query_tool_docs_sync"), self._docs),
@@ -119,7 +108,7 @@ class Runtime:
     async def _call_tool(
         self, run: HelperContext, server: str, tool: str, arguments: Mapping[str, Any] | None = None, **more: Any
     ) -> Any:
-        return await call(
+        return await _call(
             run, f"{self._discovery.module(server, run.program.principal)}.{tool}", {**(arguments or {}), **more}
         )
 
@@ -131,7 +120,7 @@ class Runtime:
                 f"{name[:100]} is no function of a server, but what runs programs here",
                 hint="Give its `code` to execute_code, in its language; `functions` there are its `allowedTools`.",
             )
-        return await call(run, function, {**(arguments or {}), **more})
+        return await _call(run, function, {**(arguments or {}), **more})
 
     def _qualified(self, run: HelperContext, name: str) -> str:
         """`mcp__server__tool` or `server__tool` as `server.tool`; both parts may hold two underscores themselves."""
@@ -195,6 +184,11 @@ class Runtime:
         """The schema of the parameters, with the definitions that it refers to."""
         reached = closure(function.parameters, lambda name: self._catalog.definition(function.server, name))
         return {**function.parameters, **({"$defs": reached} if reached else {})}
+
+
+async def _call(run: HelperContext, name: str, arguments: Mapping[str, Any]) -> Any:
+    run.helper_makes_calls()
+    return await run.call(name, (), arguments)
 
 
 def _description(function: Function) -> str:

@@ -6,13 +6,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from doorward import Program, UnknownName
-from doorward.compat.aliases import RUNTIME, aliases, function_names
-from doorward.compat.script_aliases import script_aliases
-from doorward.compat.texts import text_rule
-from doorward.model.calls import if_repeated
-
-from ..conftest import CONFIG
+from doorward import Program, UnknownName, if_repeated
+from doorward_compat.aliases import RUNTIME, aliases, function_names
+from doorward_compat.script_aliases import script_aliases
+from doorward_compat.texts import text_rule
+from doorward_testing.samples import CONFIG
 
 TEXT = "call_mcp_tool('mcp__a__b', {})\n"
 JSON, VALUE = '{"id": 1}', {"id": 1}

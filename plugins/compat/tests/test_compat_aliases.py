@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 from doorward import Call, Compiled, Function, Program, Refused, Settings, ToolError
-from doorward.compat.aliases import PREDEFINED_NAMES, RUNTIME, aliases, server_meant
-from doorward.compat.script_aliases import script_aliases
-
-from ..conftest import CONFIG
+from doorward_compat.aliases import PREDEFINED_NAMES, RUNTIME, aliases, server_meant
+from doorward_compat.script_aliases import script_aliases
+from doorward_testing.samples import CONFIG
 
 
 class BoxSettings(Settings):

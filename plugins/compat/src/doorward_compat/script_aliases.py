@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from doorward.compat.aliases import ASKS_MODEL, MODELS, PREDEFINED_NAMES, RUNTIME
-from doorward.model.executors import Aliases
+from doorward import Aliases
+
+from doorward_compat.aliases import ASKS_MODEL, MODELS, PREDEFINED_NAMES, RUNTIME
 
 _SPECIFIER = re.compile(r"""\b(?:from|import)\s*\(?\s*(["'])([^"'\n]{1,200})\1""")
 _SERVER = re.compile(
