@@ -2,7 +2,6 @@
 from doorward.access.usage_file import Counter as Counter
 from doorward.access.usage_file import UsageFile as UsageFile
 from doorward.calls.items import items_of as items_of
-from doorward.compat.aliases import aliases as aliases
 from doorward.config.config import module_name as module_name
 from doorward.config.settings import Config as Config
 from doorward.config.validation import validate as validate
@@ -71,6 +70,7 @@ from doorward.model.calls import Call as Call
 from doorward.model.calls import CallRecord as CallRecord
 from doorward.model.calls import File as File
 from doorward.model.calls import Reply as Reply
+from doorward.model.calls import TextRule as TextRule
 from doorward.model.calls import if_repeated as if_repeated
 from doorward.model.contexts import PluginContext as PluginContext
 from doorward.model.contexts import ServerContext as ServerContext
@@ -142,6 +142,8 @@ from doorward.model.outcomes import Artefact as Artefact
 from doorward.model.outcomes import Outcome as Outcome
 from doorward.model.principals import LOCAL as LOCAL
 from doorward.model.principals import Principal as Principal
+from doorward.model.program_names import PROGRAM_NAMES as PROGRAM_NAMES
+from doorward.model.program_names import ProgramNames as ProgramNames
 from doorward.model.programs import CachedProgram as CachedProgram
 from doorward.model.programs import Failure as Failure
 from doorward.model.programs import Finding as Finding
@@ -168,6 +170,8 @@ from doorward.plugins.mcp_additions import RawResource as RawResource
 from doorward.plugins.mcp_additions import RawTool as RawTool
 from doorward.plugins.mcp_additions import principal_of as principal_of
 from doorward.plugins.tracing import current_trace as current_trace
+from doorward.program_api.helper_context import Helper as Helper
+from doorward.program_api.helper_context import HelperContext as HelperContext
 from doorward.programs.awaited_calls import awaited as awaited
 from doorward.programs.parameters import bind as bind
 from doorward.programs.parameters import parameters as parameters
@@ -234,6 +238,8 @@ __all__ = [
     "HasUrl",
     "HasWait",
     "HasWorkingFolder",
+    "Helper",
+    "HelperContext",
     "Index",
     "InvalidArguments",
     "InvalidProgram",
@@ -249,6 +255,7 @@ __all__ = [
     "OutcomeUnknown",
     "PLANNED_KEY",
     "PLUGIN_API",
+    "PROGRAM_NAMES",
     "Planned",
     "PluginContext",
     "PluginError",
@@ -257,6 +264,7 @@ __all__ = [
     "Proceed",
     "Program",
     "ProgramDiverged",
+    "ProgramNames",
     "ProgramResult",
     "RateLimited",
     "RawPage",
@@ -303,6 +311,7 @@ __all__ = [
     "TellsChanges",
     "TellsUpstreams",
     "Template",
+    "TextRule",
     "ToolAnswer",
     "ToolCaller",
     "ToolError",
@@ -313,7 +322,6 @@ __all__ = [
     "Wait",
     "Watchdog",
     "__version__",
-    "aliases",
     "alone",
     "aside",
     "awaited",

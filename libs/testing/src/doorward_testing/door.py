@@ -87,9 +87,9 @@ class Door:
             names |= {"./mcp-wrappers": "", "./mcp-wrappers/calc": "calc"}
             before = 'import { callMCPTool } from "doorward.runtime";\nglobalThis.callMCPTool ??= callMCPTool;\n'
             return Aliases(names, before if "callMCPTool" in code else "")
-        if (names := other_names()) is None:
+        if (others := other_names()) is None:
             return Aliases()
-        return names.aliases("python", code, {"calc": "calc-1"}, self._has, everything=everything)
+        return others.aliases("python", code, {"calc": "calc-1"}, self._has, everything=everything)
 
     def _has(self, server: str, name: str) -> bool:
         return name in self.members(server)
