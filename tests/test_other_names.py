@@ -32,7 +32,7 @@ async def test_ruff_knows_what_programs_of_other_systems_have(doorward_host: Any
         for code in CODES:
             error = (await gate.execute(code)).error
             assert error is not None
-            assert (error.kind, "(ruff F821)" in error.message) == ("guard", True), code
+            assert error.message.count("ruff F821") == 1, code
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ from doorward.config.token_file import TokenFile
 from doorward.config.urls import origin_of
 from doorward.data.quoting import apart, indented, told
 from doorward.describe.function_tool import FunctionTool, function_tool, tool_arguments
-from doorward.describe.schemas import closure
 from doorward.host.files import shared_secret
 from doorward.host.logs import seldom
 from doorward.host.loopback import IN_URLS, is_loopback
@@ -40,7 +39,6 @@ __all__ = [
     "as_dict",
     "as_text",
     "can_come_in",
-    "closure",
     "compact",
     "function_tool",
     "indented",

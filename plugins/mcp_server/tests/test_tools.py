@@ -142,6 +142,7 @@ class Finished:
         return principal in self._runs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_a_feature_of_others_brings_its_tool(doorward_host: Any, mode: Any, monkeypatch: Any) -> None:
     """It comes once it is offered, to whom it is, and clients of both eras are told."""

@@ -204,13 +204,17 @@ class Catalog:
             alias: name for aliases, name in self._reader.aliases(server) for alias in self._read(from_json, aliases)
         }
 
+    def reached(self, server: str, schema: Any) -> dict[str, Any]:
+        """The definitions of a server to which a schema refers, and these to others, by name."""
+        return closure(schema, lambda name: self.definition(server, name))
+
     def _schema_hash(self, server: str, name: str) -> str:
         """A hash of what a function's callers rely on: its schemas with all that they refer to. "" if there is none."""
         function = self.function(server, name)
         if function is None:
             return ""
         shapes = [function.parameters, function.returns]
-        return digest(shapes, closure(shapes, lambda name: self.definition(server, name)))
+        return digest(shapes, self.reached(server, shapes))
 
     def _definition(self, server: str, name: str) -> Schema | None:
         text = self._reader.definition(server, name)

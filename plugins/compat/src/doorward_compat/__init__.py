@@ -11,7 +11,7 @@ from doorward import PROGRAM_NAMES, hookimpl, module_name
 from doorward_compat.aliases import MODELS, NO_MODEL, RUNTIME, aliases, function_names, server_meant
 
 if TYPE_CHECKING:
-    from doorward import Aliases, Failure, Gateway, TextRule
+    from doorward import Aliases, Failure, Gateway
 
 PLUGIN_API = 1
 
@@ -48,7 +48,7 @@ class Compat:
 
         return script_aliases(code, servers)
 
-    def text_rule(self, code: str) -> TextRule:
+    def text_rule(self, code: str) -> Callable[[Any, str, bool], bool]:
         """See `doorward.ProgramNames`."""
         from doorward_compat.texts import text_rule
 

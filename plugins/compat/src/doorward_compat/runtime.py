@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import anyio.lowlevel
 from doorward import Function, UnknownName, module_name
-from doorward.serving import closure
 
 if TYPE_CHECKING:
-    from doorward import Gateway, Helper, HelperContext
+    from doorward import Gateway, HelperContext
 
 Form = Callable[[Function], dict[str, Any]]
 
@@ -28,7 +27,7 @@ class Runtime:
 
     def __init__(self, gateway: Gateway) -> None:
         self._discovery, self._catalog, self._servers = gateway.discovery, gateway.catalog, gateway.servers
-        self.all: dict[str, Helper] = {
+        self.all: dict[str, Callable[..., Awaitable[Any]]] = {
             **dict.fromkeys(("discovered_servers", "list_servers", "list_servers_sync"), self._discovered),
             **dict.fromkeys(("query_tool_docs", "query_tool_docs_sync"), self._docs),
             **dict.fromkeys(("search_tool_docs", "search_tool_docs_sync"), self._search_docs),
@@ -182,7 +181,7 @@ class Runtime:
 
     def _schema(self, function: Function) -> dict[str, Any]:
         """The schema of the parameters, with the definitions that it refers to."""
-        reached = closure(function.parameters, lambda name: self._catalog.definition(function.server, name))
+        reached = self._catalog.reached(function.server, function.parameters)
         return {**function.parameters, **({"$defs": reached} if reached else {})}
 
 

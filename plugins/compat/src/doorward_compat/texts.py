@@ -8,10 +8,10 @@ reads a field of the value: then it gets that.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from typing import Any
 
-from doorward import TextRule, if_repeated
+from doorward import if_repeated
 
 _TEXTS = re.compile(r"\b(?:call_mcp_tool|callMCPTool|mcp-wrappers|mcp_wrappers)\b")
 """What programs name whose system gave them texts as they were."""
@@ -28,7 +28,7 @@ _TAKEN_APART = re.compile(r"\{([^{}=]*)\}\s*=(?![=>])")
 """The names in `const { name, other: own } = …`."""
 
 
-def text_rule(code: str) -> TextRule:
+def text_rule(code: str) -> Callable[[Any, str, bool], bool]:
     """What `Call.wants_text` is for this program."""
     parsed, texts = _PARSED.search(code) is not None, _TEXTS.search(code) is not None
     if not (parsed or texts or _VALUES.search(code)):

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from doorward.searching import closure, split_words
+from doorward.searching import split_words
 from pydantic_core import to_json
 
 if TYPE_CHECKING:
@@ -39,5 +39,5 @@ class FieldNames:
         function = self._catalog.function(server, name)
         if function is None or function.returns is None:
             return frozenset()
-        parts = [function.returns, closure(function.returns, lambda each: self._catalog.definition(server, each))]
+        parts = [function.returns, self._catalog.reached(server, function.returns)]
         return frozenset(_KEY.findall(to_json(parts).decode()))
