@@ -70,7 +70,6 @@ from doorward.model.calls import Call as Call
 from doorward.model.calls import CallRecord as CallRecord
 from doorward.model.calls import File as File
 from doorward.model.calls import Reply as Reply
-from doorward.model.calls import TextRule as TextRule
 from doorward.model.calls import if_repeated as if_repeated
 from doorward.model.contexts import PluginContext as PluginContext
 from doorward.model.contexts import ServerContext as ServerContext
@@ -170,7 +169,6 @@ from doorward.plugins.mcp_additions import RawResource as RawResource
 from doorward.plugins.mcp_additions import RawTool as RawTool
 from doorward.plugins.mcp_additions import principal_of as principal_of
 from doorward.plugins.tracing import current_trace as current_trace
-from doorward.program_api.helper_context import Helper as Helper
 from doorward.program_api.helper_context import HelperContext as HelperContext
 from doorward.programs.awaited_calls import awaited as awaited
 from doorward.programs.parameters import bind as bind
@@ -238,7 +236,6 @@ __all__ = [
     "HasUrl",
     "HasWait",
     "HasWorkingFolder",
-    "Helper",
     "HelperContext",
     "Index",
     "InvalidArguments",
@@ -311,7 +308,6 @@ __all__ = [
     "TellsChanges",
     "TellsUpstreams",
     "Template",
-    "TextRule",
     "ToolAnswer",
     "ToolCaller",
     "ToolError",
