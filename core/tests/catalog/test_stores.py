@@ -55,7 +55,6 @@ def test_sql_is_below_the_seam() -> None:
     machine that may be lost whatever engine keeps the catalog, and what processes of this machine used of budgets."""
     knows = re.compile(r"sqlite3|sqlite_utils|\bSELECT .* FROM\b|\bINSERT INTO\b|\bDELETE FROM\b")
     assert {f"{file.parent.name}/{file.name}" for file in CORE.rglob("*.py") if knows.search(file.read_text())} == {
-        "approvals/sqlite_approvals.py",
         "access/usage_file.py",
         "catalog/sqlite_reader.py",
         "catalog/sqlite_store.py",

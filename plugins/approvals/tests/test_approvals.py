@@ -467,7 +467,8 @@ async def test_out_of_use_every_such_call_is_refused(doorward_host: Any) -> None
         before = requests(gate)
     async with doorward_host.gateway(f"capabilities = []\n{CONFIG}") as gate:
         error = (await gate.execute(ADD, client=(person := says(ONCE)))).error
-        assert error.message == "weather.add_station needs a person's approval, and nothing here asks for one"
+        why = "[[policy.rules]] 1: writes need a person"
+        assert error.message == f"weather.add_station needs a person's approval ({why}), and nothing here asks for one"
         assert "`pip install doorward-approvals` brings it. `capabilities` of the configuration" in error.hint
         assert (person.asked, requests(gate)) == ([], before)
 

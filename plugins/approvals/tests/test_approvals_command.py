@@ -119,3 +119,16 @@ def test_a_client_that_waits_goes_on_by_itself(cli: Cli, doorward_host: Any, ses
 
     assert anyio.run(run).ok
     assert "next: a client that waits goes on by itself" in answered[0]
+
+
+def test_it_reads_its_env_file(cli: Cli, doorward_host: Any) -> None:
+    """A value of the configuration comes from the file that `--env-file` names, and from no other; that it is not there
+    is an error. CONTRACT: CLI-03."""
+    doorward_host.write(CONFIG)
+    (doorward_host.folder / "bad.env").write_text("DOORWARD_LIMITS__TIMEOUT=soon\n")
+    (doorward_host.folder / ".env").write_text("DOORWARD_SURFACE=wrong\n")
+    ended = cli("approvals", "list", "--env-file", "bad.env")
+    assert "DOORWARD_LIMITS__TIMEOUT: limits.timeout" in ended.out + ended.err
+    assert "DOORWARD_SURFACE" not in ended.out + ended.err
+    ended = cli("approvals", "list", "--env-file", "nope.env")
+    assert (ended.code, "nope.env" in ended.err) == (2, True)

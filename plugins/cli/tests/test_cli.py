@@ -72,7 +72,6 @@ def test_every_command_explains_itself(cli: Cli, word: str) -> None:
         "token": ("new",),
         "learned": ("show",),
         "policy": ("test",),
-        "approvals": ("list",),
         "runs": ("show",),
     }
     ended = cli(word, *below.get(word, ()), "--help")

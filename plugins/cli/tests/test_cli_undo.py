@@ -285,36 +285,6 @@ def test_wherever_an_undo_dies_each_write_is_undone_once(
     assert shelf.calls.count("add two") == 2
 
 
-@pytest.mark.slow
-def test_a_call_of_an_undo_that_needs_a_yes_waits_for_it(cli: Cli, doorward_host: Any, shelf: Shelf) -> None:
-    """After the yes the same command goes on."""
-    rule = '[[policy.rules]]\nmatch = "weather.remove"\nthen = "confirm"\n[limits]\ntimeout = 0.5\n'
-    ran = run(cli, doorward_host, 'await weather.add(name="one")', rule)
-    waits = cli("runs", "undo", ran, "--yes", "--json").json["failed"]["error"]
-    assert "waits for a person's approval" in waits["message"]
-    (request,) = cli("approvals", "list", "--json").json["requests"]
-    assert request["id"] in waits["hint"]
-    assert cli("approvals", "approve", request["id"]).code == 0
-    assert cli("runs", "undo", ran, "--yes", "--json").json["done"] == [0]
-    assert shelf.things == {}
-
-
-@pytest.mark.slow
-def test_a_run_that_waits_cannot_go_on_after_an_undo(cli: Cli, doorward_host: Any, shelf: Shelf) -> None:
-    """And what it waits with was not made: there is nothing to undo of it."""
-    rule = '[[policy.rules]]\nmatch = "weather.send"\nthen = "confirm"\n'
-    code = """
-one = (await weather.add(name="one"))["item"]["id"]
-await weather.rename(id=one, name="eins")
-await weather.send(name="mail")
-"""
-    ran = run(cli, doorward_host, code, rule)
-    assert "it waits (approval)" in cli("runs", "list").out
-    told = cli("runs", "undo", ran, "--yes", "--json").json
-    assert (told["done"], told["kept"], shelf.things) == ([1, 0], [], {})
-    assert "its writes were undone" in cli("runs", "resume", ran, "--json").json["error"]["message"]
-
-
 def test_what_was_not_declared_or_could_not_be_read_is_told(cli: Cli, doorward_host: Any, shelf: Shelf) -> None:
     """A call whose state before cannot be read is made all the same; so is one whose answer lacks what is needed."""
     shelf.fails["read"] = ServerError("it cannot be read now")

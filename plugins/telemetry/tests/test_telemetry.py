@@ -14,7 +14,21 @@ from typing import Any
 
 import anyio
 import pytest
-from doorward import Call, CallRecord, ConfigError, Function, Outcome, PluginContext, Program
+from doorward import (
+    Call,
+    CallLayer,
+    CallRecord,
+    ConfigError,
+    Function,
+    Outcome,
+    PluginContext,
+    Proceed,
+    Program,
+    Reply,
+    Run,
+    Wait,
+    hookimpl,
+)
 from doorward_telemetry import Telemetry
 from doorward_testing import check_driver, check_light_import
 
@@ -223,13 +237,25 @@ async def test_a_run_is_part_of_the_trace_of_its_request(receiver: Receiver, doo
     assert alone.parent_span_id == b""
 
 
+class Holds:
+    """A plugin with which every call waits."""
+
+    def __init__(self, context: PluginContext) -> None: ...
+
+    @hookimpl
+    def call_layers(self) -> list[CallLayer]:
+        return [CallLayer("holds", self.around)]
+
+    async def around(self, run: Run, call: Call, proceed: Proceed) -> Reply:
+        await run.wait(Wait("approval", "somebody has to say yes"))
+
+
 async def test_sandboxes_hits_and_waits_are_measured(receiver: Receiver, doorward_host: Any) -> None:
     """Sandboxes by executor and state; programs that were kept and run again; and how long runs waited that went on."""
     settings = config(receiver, doorward_host, traces=False) | {"cache": "sqlite"}
     doorward_host.install_real("sqlite")
-    rule = {"match": "shop.*", "then": "confirm"}
-    settings["policy"] = {"rules": [rule]}
-    settings["approvals"] = {"patience": 0.1}
+    doorward_host.install("plugin", "holds", Holds)
+    settings["plugins"].append("holds")
     async with doorward_host.gateway(settings) as gate:
         kept = await gate.execute("a = 1\nresult = a + 1")
         assert (await gate.run_cached(kept.cache_id, {"a": 2})).value == 3

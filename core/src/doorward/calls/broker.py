@@ -359,7 +359,7 @@ class Broker:
         has; what `_allow_again` raises."""
         made = way.made
         if not confirmed or made is None:
-            raise nobody_asks(way.function.qualified)
+            raise nobody_asks(way.function.qualified, way.call.decision)
         if way.run.interceptor is not None:
             way.run.interceptor.approved(made, way.call.decision)
         await self._allow_again(way)

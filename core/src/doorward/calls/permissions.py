@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from doorward.servers.registry import Servers
 
 
-def nobody_asks(what: str) -> Refused:
-    """The refusal of what needs a person's approval, where nothing in use asks people."""
+def nobody_asks(what: str, decision: Decision) -> Refused:
+    """The refusal of what needs a person's approval by a decision, where nothing in use asks people."""
+    why = ": ".join(filter(None, (decision.rule, decision.reason)))
     brings = owner_brought("then", "confirm")
     hint = f"Tell the operator: {brings} `capabilities` of the configuration must name it, if it is set there."
-    return Refused(f"{what} needs a person's approval, and nothing here asks for one", hint=hint)
+    return Refused(f"{what} needs a person's approval ({why}), and nothing here asks for one", hint=hint)
 
 
 class Permissions:

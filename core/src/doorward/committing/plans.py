@@ -167,7 +167,7 @@ class Plans:
         if ask is not None:
             find = partial(self._broker.functions.find, principal=program.principal)
             if (approvals := self._services.get(APPROVALS)) is None:
-                raise nobody_asks("this plan")
+                raise nobody_asks("this plan", ask)
             approving = Approving(approvals, program, client, find, self._catalog)
             await approving.approve([*said.changes, *asking.values()], ask)
             file.append([(b"Y", {"reads": [*asking]})])  # else a commit that found differences would use the yes up
