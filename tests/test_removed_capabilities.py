@@ -134,7 +134,9 @@ async def test_what_a_person_has_to_approve_of_is_refused(doorward_host: Host) -
     for config, installed_here in ((text, without), (f"capabilities = []\n{text}", index(doorward_host))):
         async with doorward_host.gateway(config, index=installed_here) as gate:
             assert await gate.call("weather.get_forecast", {"city": "Oslo"})
-            with pytest.raises(DoorwardError, match=r"needs a person's approval \(\[\[policy.rules\]\] 1\), and nothing here asks") as refused:
+            with pytest.raises(
+                DoorwardError, match=r"needs a person's approval \(\[\[policy.rules\]\] 1\), and nothing here asks"
+            ) as refused:
                 await gate.call("weather.add_station", {"city": "Oslo"})
             assert "pip install doorward-approvals" in (refused.value.hint or "")
             outcome = await gate.execute("await weather.add_station(city='Oslo')")
