@@ -51,8 +51,7 @@ class TestArtefacts(ArtefactStoreConformance):
 
 @pytest.mark.slow
 def test_sql_is_below_the_seam() -> None:
-    """Only the engines know SQLite or write a statement; and what keeps the vectors of search views, a file of this
-    machine that may be lost whatever engine keeps the catalog, and what processes of this machine used of budgets."""
+    """Only the engines know SQLite or write a statement; and what counts for the processes of this machine."""
     knows = re.compile(r"sqlite3|sqlite_utils|\bSELECT .* FROM\b|\bINSERT INTO\b|\bDELETE FROM\b")
     assert {f"{file.parent.name}/{file.name}" for file in CORE.rglob("*.py") if knows.search(file.read_text())} == {
         "access/usage_file.py",
@@ -60,8 +59,6 @@ def test_sql_is_below_the_seam() -> None:
         "catalog/sqlite_store.py",
         "host/sqlite_file.py",
         "host/sqlite_layout.py",
-        "learning/sqlite_lessons.py",
-        "views/vector_file.py",
     }
     makes = re.compile(r"SqliteCatalog\(|MemoryArtefacts\(")
     assert [
