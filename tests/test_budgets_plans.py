@@ -10,6 +10,7 @@ import pytest
 from doorward import Capabilities
 from doorward_approvals.answering import answer
 from doorward_approvals.sqlite_approvals import SqliteApprovals
+from doorward_durable_runs.plans import PLANS
 from doorward_testing.samples import CONFIG, InProcess
 
 pytestmark = pytest.mark.anyio
@@ -34,7 +35,7 @@ def anyio_backend() -> str:
 @pytest.fixture(autouse=True)
 def _plans(doorward_host: Any) -> None:
     doorward_host.install("executor", "plans", Plans)
-    doorward_host.install_real("approvals", "budgets", "price")
+    doorward_host.install_real("approvals", "budgets", "price", "runs", "plans")
 
 
 async def planned(gate: Any) -> str:
@@ -54,14 +55,14 @@ async def test_a_plan_that_waits_costs_no_run(doorward_host: Any) -> None:
     async with doorward_host.gateway(ASKS + "[[budgets]]\nruns = 2\n") as gate:
         plan = await planned(gate)
         for _ in range(3):
-            assert (await gate.plans.commit(plan)).waiting
+            assert (await gate.services[PLANS].commit(plan)).waiting
         say_yes(gate)
-        assert (await gate.plans.commit(plan)).ok
+        assert (await gate.services[PLANS].commit(plan)).ok
     async with doorward_host.gateway(ASKS + "[[budgets]]\nruns = 3\n") as gate:
         plan = await planned(gate)
-        assert (await gate.plans.commit(plan)).waiting
+        assert (await gate.services[PLANS].commit(plan)).waiting
         say_yes(gate)
         for _ in range(2):  # it is not lost, and nobody holds it
-            assert "the budget of" in (await gate.plans.commit(plan)).error.message
+            assert "the budget of" in (await gate.services[PLANS].commit(plan)).error.message
     async with doorward_host.gateway(ASKS) as gate:
-        assert (await gate.plans.commit(plan)).ok
+        assert (await gate.services[PLANS].commit(plan)).ok

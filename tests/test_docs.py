@@ -27,8 +27,6 @@ from doorward.config import config
 from doorward.config import settings as models
 from doorward.config.environment import from_environment
 from doorward.config.http_settings import HttpSettings, OAuthSettings
-from doorward.config.plan_settings import PlanSettings
-from doorward.config.run_settings import RunSettings
 from doorward.packages.index import GROUPS, installed
 from doorward.plugins import hookspecs
 from doorward.program_api.helpers import HELPERS
@@ -38,6 +36,8 @@ from doorward_approvals.settings import ApprovalSettings
 from doorward_cli.installed_commands import own_commands
 from doorward_dist.settings import check_tables
 from doorward_dist.source import read
+from doorward_durable_runs.plans.settings import PlanSettings
+from doorward_durable_runs.settings import RunSettings
 from doorward_mcp_server import guides
 from doorward_sandbox_monty.library import LIBRARY
 from doorward_testing import Commands

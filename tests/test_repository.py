@@ -53,10 +53,11 @@ hatchling and pip are started, and a view is asked by the search."""
 SEVERAL = {
     "cli": {
         *("init", "add", "remove", "compile", "clean", "list", "search", "show", "call", "login", "policy"),
-        *("run", "runs", "runs.commit", "runs.undo", "plugins", "schema", "completion", "doctor"),
+        *("run", "plugins", "schema", "completion", "doctor"),
     },
     "auth_static": {"static", "bearer", "jwt", "basic", "api_key"},
     "mcp_server": {"serve", "token", "health"},
+    "durable_runs": {"runs", "plans", "undo"},
     "mcp_upstream": {"mcp"},
     "secrets": {"cmd", "keyring"},
 }
@@ -66,12 +67,14 @@ COMMANDS = {
     "audit_jsonl": {"audit"},
     "budgets": {"budgets"},
     "clients": {"connect", "import", "setup"},
+    "durable_runs": {"runs", "runs.commit", "runs.undo"},
     "search": {"learned"},
 }
 """Folders that have commands besides what they are called by."""
 OWNED = ("doorward.table", "doorward.server_key")
 """The groups of what a hook plugin owns in the configuration."""
 BUILT_ON = {
+    "approvals": ["doorward-durable-runs"],
     "auth_keycloak": ["doorward-auth-oauth2"],
     "search_embeddings": ["doorward-search"],
     "testing": ["doorward-jail"],
@@ -284,22 +287,15 @@ def test_what_standard_brings() -> None:
         "doorward.command": {
             *SEVERAL["cli"],
             *("approvals", "audit", "budgets", "learned", "serve", "token", "health", "sandbox"),
-            *("connect", "import", "setup"),
+            *("connect", "import", "setup", "runs", "runs.commit", "runs.undo"),
         },
         "doorward.executor": {"monty"},
         "doorward.plugins": {
-            "approvals",
-            "ast",
-            "audit_jsonl",
-            "budgets",
-            "clients",
-            "cmd",
-            "compat",
-            "keyring",
-            "search",
+            *("approvals", "ast", "audit_jsonl", "budgets", "clients", "cmd", "compat", "keyring", "plans", "runs"),
+            *("search", "undo"),
         },
-        "doorward.server_key": {"price"},
-        "doorward.table": {"approvals", "budgets", "search", "search_view", "search_views"},
+        "doorward.server_key": {"price", "undo"},
+        "doorward.table": {"approvals", "budgets", "plans", "runs", "search", "search_view", "search_views"},
         "doorward.source": {"openapi", "mcp"},
     }
 
@@ -325,9 +321,10 @@ def test_what_the_command_line_says_of_commands_of_others() -> None:
 
 
 def test_what_core_says_of_tables_of_others() -> None:
-    """Each table, and each key of servers, with the distribution of its owner."""
+    """Each table, and each key of servers, with the distribution of its owner; and ours that bring a mode."""
     told = json.loads((CORE / "src/doorward/packages/owned.json").read_text(encoding="utf-8"))
     assert told.pop("then") == {"confirm": "doorward-approvals"}
+    assert {*told.pop("mode").values()} <= {project(folder)["project"]["name"] for folder in DISTRIBUTIONS}
     given: dict[str, dict[str, str]] = {kind: {} for kind in told}
     for about in (project(folder)["project"] for folder in DISTRIBUTIONS):
         for kind in told:

@@ -19,10 +19,11 @@ import time
 import types
 from typing import Any
 
-import doorward.journal_files.store as store
 import doorward.runs.admission as admission
+import doorward_durable_runs.files.store as store
 from doorward import Gateway, Outcome
 from doorward.model.principals import LOCAL
+from doorward_durable_runs import STORED_RUNS
 
 
 class Writes:
@@ -60,11 +61,11 @@ async def run(gate: Gateway, asked: dict[str, Any]) -> dict[str, Any]:
     writes = Writes(*asked.get("victim", ()))
     for place, how in asked.get("said", ()):  # whether it is sent again, or the answer of one that was made
         said = {"made": tuple(how)} if isinstance(how, list) else {"again": how}
-        gate.runs.journals.answer(asked["resume"], place=place, **said)
+        gate.services[STORED_RUNS].journals.answer(asked["resume"], place=place, **said)
     if "replay" in asked:
-        outcome = await gate.runs.replay(asked["replay"])
+        outcome = await gate.services[STORED_RUNS].replay(asked["replay"])
     elif "resume" in asked:
-        outcome = await gate.runs.resume(asked["resume"], principal=asked.get("principal", LOCAL))
+        outcome = await gate.services[STORED_RUNS].resume(asked["resume"], principal=asked.get("principal", LOCAL))
     else:
         options = {name: asked[name] for name in ("principal", "timeout", "params") if name in asked}
         outcome = await gate.execute(asked["code"], **options)
@@ -109,7 +110,11 @@ async def warm(config: str) -> None:
         (executor,) = gate.config.executor
         for server in ("api", "keyed"):
             await gate.call(f"{server}.get_item", {"n": 1})
-    for name in (f"doorward_sandbox_{executor}.sandbox", "doorward.journal.journals", "doorward.runs.runner"):
+    for name in (
+        f"doorward_sandbox_{executor}.sandbox",
+        "doorward_durable_runs.journal.journals",
+        "doorward.runs.runner",
+    ):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward.journal_files import frames
 from doorward.secrets.sealing import Box
+from doorward_durable_runs.files import frames
 
 from .conftest import LIMITS, SHELF
 from .forked import Forked

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward.config.run_settings import RunSettings
-from doorward.journal.replay import StoredJournal
-from doorward.journal_files.store import FileRuns
 from doorward_approvals.answering import answer
 from doorward_approvals.sqlite_approvals import SqliteApprovals
+from doorward_durable_runs.files.store import FileRuns
+from doorward_durable_runs.journal.replay import StoredJournal
+from doorward_durable_runs.settings import RunSettings
 
 from .forked import Forked
 from .killed_runs import Asked, Counting, configured, counting, document, is_written

@@ -20,10 +20,10 @@ from typing import Any, Literal
 import pytest
 import tomli_w
 from click.testing import CliRunner
-from doorward.config.run_settings import RunSettings
-from doorward.journal.replay import StoredJournal
-from doorward.journal_files.store import FileRuns
-from doorward_cli.runs import runs as runs_command
+from doorward_durable_runs.command import runs as runs_command
+from doorward_durable_runs.files.store import FileRuns
+from doorward_durable_runs.journal.replay import StoredJournal
+from doorward_durable_runs.settings import RunSettings
 
 from .killed_programs import HEAD, Made, made
 from .killed_runs import ONCE, Asked, Counting, configured, counting, is_written

@@ -14,6 +14,7 @@ from typing import Any
 import anyio
 import pytest
 from doorward import Gateway, RateLimited
+from doorward_durable_runs import STORED_RUNS
 from doorward_http import upstream_limits
 
 from .forked import Forked
@@ -200,11 +201,11 @@ async def test_a_run_waits_for_the_limit_to_be_renewed(tmp_path: Path) -> None:
                 assert waiting.what[0].startswith("shop takes no more requests until 2")
                 assert waiting.next.startswith(f'resume_run("{waiting.run}"), in ')
                 before = len(limits.asked)
-                early = await gate.runs.resume(waiting.run)
+                early = await gate.services[STORED_RUNS].resume(waiting.run)
                 assert (early.waiting.until, early.waiting.for_, early.calls) == (waiting.until, "limit", ())
                 assert len(limits.asked) == before
                 await anyio.sleep(waiting.until - time.time())
-                outcome = await gate.runs.resume(waiting.run)
+                outcome = await gate.services[STORED_RUNS].resume(waiting.run)
     assert outcome.value == 9, outcome
     assert (len(limits.asked), limits.refused) == (9, 0)
     assert windows >= 1
@@ -222,7 +223,7 @@ async def test_a_queue_that_is_longer_than_a_run_has_time(tmp_path: Path) -> Non
                 assert waiting.for_ == "limit", outcome
                 resumed += 1
                 await anyio.sleep(max(0.0, waiting.until - time.time()))
-                outcome = await gate.runs.resume(waiting.run)
+                outcome = await gate.services[STORED_RUNS].resume(waiting.run)
     assert outcome.value == 20, outcome
     assert (len(limits.asked), limits.refused) == (20, 0)
     assert resumed >= 1

@@ -5,12 +5,16 @@ from doorward.arguments.binding import fits as fits_parameter
 from doorward.arguments.binding import takes_text as takes_text
 from doorward.arguments.documented_secrets import DocumentedSecrets as DocumentedSecrets
 from doorward.arguments.files import handle as artefact_uri
+from doorward.arguments.files import in_words as files_in_words
 from doorward.arguments.files import takes_file as takes_file
+from doorward.calls.client_requests import RunClient as RunClient
+from doorward.calls.permissions import nobody_asks as nobody_asks
 from doorward.catalog.catalog import Catalog as Catalog
 from doorward.catalog.enhancements import read as read_enhancement
 from doorward.catalog.enhancements import stored as stored_enhancement
 from doorward.catalog.function_codec import Report as Report
 from doorward.catalog.function_codec import as_json as as_json
+from doorward.catalog.schema_inference import SchemaInference as SchemaInference
 from doorward.config.config import Loaded as Loaded
 from doorward.config.config import RESERVED_NAMES as RESERVED_NAMES
 from doorward.config.config import load as load_config
@@ -29,25 +33,61 @@ from doorward.config.settings import EVERYONE as EVERYONE
 from doorward.config.settings import ServerSettings as ServerSettings
 from doorward.config.validation import explain as explain
 from doorward.data.clean_text import visible as visible
+from doorward.data.json_writing import digest as json_digest
+from doorward.data.json_writing import dump as dump_json
+from doorward.data.marked_places import in_words as places_in_words
+from doorward.data.marked_places import shown as mark_places
+from doorward.data.near_names import in_place_of as in_place_of
+from doorward.data.near_names import nearest as nearest
+from doorward.data.offload import done as maybe_in_thread
+from doorward.data.offload import is_large as is_large
+from doorward.data.offload import off_loop as run_in_thread
+from doorward.data.offload import thread_to_its_end as thread_to_its_end
+from doorward.data.planned import PLANNED_TEXT as PLANNED_TEXT
+from doorward.data.planned import planned as planned
+from doorward.data.planned import planned_in as planned_in
+from doorward.data.planned import told as planned_in_words
 from doorward.data.quoting import in_one_line as in_one_line
 from doorward.data.quoting import indented as indented
+from doorward.data.values import cut as cut_value
 from doorward.data.values import plain as plain_value
 from doorward.data.wording import clean as clean
 from doorward.describe.additions import call as example_call
 from doorward.describe.documentation import documentation as documentation
+from doorward.describe.schemas import Reader as SchemaReader
+from doorward.describe.schemas import kinds as schema_kinds
+from doorward.describe.schemas import table as schema_table
+from doorward.describe.schemas import variants as schema_variants
 from doorward.describe.signatures import response as response_type
+from doorward.describe.signatures import with_result as with_result
 from doorward.host.files import beside as beside
 from doorward.host.files import refuse_link as refuse_link
+from doorward.host.files import sync_names as sync_names
 from doorward.host.files import write as write_file
 from doorward.host.logs import Bounded as Bounded
 from doorward.host.logs import stderr as log_stream
-from doorward.journal.journals import Journals as Journals
-from doorward.journal.journals import state_in_words as state_in_words
-from doorward.journal.replay import StoredJournal as StoredJournal
+from doorward.model.clock import Clock as Clock
+from doorward.model.decisions import ALLOWED as ALLOWED
+from doorward.model.decisions import may_repeat as may_repeat
+from doorward.model.errors import PlanOutdated as PlanOutdated
+from doorward.model.errors import RunInterrupted as RunInterrupted
 from doorward.model.names import qualified as qualified
 from doorward.model.names import some as some
+from doorward.model.outcomes import Plan as Plan
+from doorward.model.outcomes import PlannedCall as PlannedCall
 from doorward.model.outcomes import PlannedCalls as PlannedCalls
+from doorward.model.outcomes import Waiting as Waiting
+from doorward.model.recording import InterceptedRun as InterceptedRun
+from doorward.model.recording import Interceptor as Interceptor
+from doorward.model.recording import RECORDERS as RECORDERS
+from doorward.model.recording import RecordedRun as RecordedRun
+from doorward.model.recording import Recorder as Recorder
+from doorward.model.recording import Recorders as Recorders
+from doorward.model.recording import Suspends as Suspends
+from doorward.model.recording import WITHHOLDS as WITHHOLDS
+from doorward.model.recording import Withholds as Withholds
 from doorward.model.settings import expand as expand
+from doorward.model.waits import resumed_at as resumed_at
 from doorward.packages.index import canonical as canonical
 from doorward.packages.index import near_group as near_group
 from doorward.packages.install_hints import executors_of as executors_of
@@ -68,10 +108,14 @@ from doorward.policy.rules import Rule as Rule
 from doorward.programs.languages import is_script as is_script
 from doorward.programs.languages import named as language_named
 from doorward.programs.languages import of_file as language_of_file
+from doorward.programs.parameters import parameters_if_readable as parameters_if_readable
 from doorward.programs.program_text import telling_line as telling_line
 from doorward.results.outcome_text import as_dict as outcome_as_dict
 from doorward.results.outcome_text import as_text as outcome_as_text
 from doorward.results.outcome_text import planned_calls as planned_calls
+from doorward.runs.outcomes import failure as outcome_failure
+from doorward.runs.outcomes import waiting as waiting_run
+from doorward.runs.run_context import RunContext as RunContext
 from doorward.secrets.detection import hide as hide
 from doorward.secrets.detection import hide_arguments as hide_arguments
 from doorward.secrets.detection import hide_whole as hide_whole
@@ -89,37 +133,47 @@ from doorward.secrets.scrubber import MIN_SECRET_CHARACTERS as MIN_SECRET_CHARAC
 from doorward.secrets.scrubber import is_guessable as is_guessable
 from doorward.servers.auths import check_auth as check_auth
 from doorward.servers.auths import url_of as url_of
-from doorward.undo.steps import Step as Step
-from doorward.undo.steps import Steps as Steps
-from doorward.undo.steps import undone_calls as undone_calls
-from doorward.undo.undoing import Undoing as Undoing
-from doorward.undo.undoing import Undone as Undone
 
 __all__ = [
+    "ALLOWED",
     "BY_RECORD",
     "Bounded",
     "Catalog",
+    "Clock",
     "Distribution",
     "DocumentedSecrets",
     "EVERYONE",
     "Effects",
-    "Journals",
+    "InterceptedRun",
+    "Interceptor",
     "KnownFunctions",
     "Loaded",
     "MIN_SECRET_CHARACTERS",
     "Manifest",
+    "PLANNED_TEXT",
+    "Plan",
+    "PlanOutdated",
+    "PlannedCall",
     "PlannedCalls",
     "PolicyRules",
+    "RECORDERS",
     "RESERVED_NAMES",
+    "RecordedRun",
+    "Recorder",
+    "Recorders",
     "Reference",
     "Report",
     "Rule",
+    "RunClient",
+    "RunContext",
+    "RunInterrupted",
+    "SchemaInference",
+    "SchemaReader",
     "ServerSettings",
-    "Step",
-    "Steps",
-    "StoredJournal",
-    "Undoing",
-    "Undone",
+    "Suspends",
+    "WITHHOLDS",
+    "Waiting",
+    "Withholds",
     "artefact_uri",
     "as_json",
     "beside",
@@ -130,13 +184,16 @@ __all__ = [
     "clean",
     "config_layers",
     "contained",
+    "cut_value",
     "documentation",
+    "dump_json",
     "example_call",
     "executors_of",
     "expand",
     "expected",
     "explain",
     "file_problems",
+    "files_in_words",
     "find",
     "find_distribution",
     "find_index",
@@ -149,46 +206,67 @@ __all__ = [
     "hide_whole",
     "idle_rules",
     "in_one_line",
+    "in_place_of",
     "indented",
     "is_credential",
     "is_guessable",
+    "is_large",
     "is_named_secret",
     "is_plain",
     "is_script",
     "joined",
+    "json_digest",
     "language_named",
     "language_of_file",
     "load_config",
     "log_stream",
+    "mark_places",
     "mask_tokens",
+    "may_repeat",
+    "maybe_in_thread",
     "model_for",
     "near_group",
+    "nearest",
+    "nobody_asks",
     "outcome_as_dict",
     "outcome_as_text",
+    "outcome_failure",
+    "parameters_if_readable",
+    "places_in_words",
     "plain_value",
+    "planned",
     "planned_calls",
+    "planned_in",
+    "planned_in_words",
     "qualified",
     "read_config",
     "read_enhancement",
     "recorded_files",
     "refuse_link",
     "response_type",
+    "resumed_at",
     "rule_steps",
+    "run_in_thread",
+    "schema_kinds",
+    "schema_table",
+    "schema_variants",
     "server_model_for",
     "some",
-    "state_in_words",
     "stored_enhancement",
+    "sync_names",
     "takes_file",
     "takes_text",
     "telling_line",
+    "thread_to_its_end",
     "title_of_active",
     "to_install",
     "to_variable",
-    "undone_calls",
     "unescaped",
     "url_of",
     "variables_of_server",
     "visible",
+    "waiting_run",
+    "with_result",
     "without_drawn_tokens",
     "write_file",
 ]

@@ -18,8 +18,6 @@ from doorward.catalog.store import (
     StoredEnhancement,
     StoredObservation,
 )
-from doorward.journal_files.given import Given
-from doorward.journal_files.store import RunFile, RunStore, StoredRun
 from doorward.model.storage import (
     Append,
     Blob,
@@ -55,7 +53,6 @@ __all__ = [
     "Delete",
     "DeleteBlob",
     "Forget",
-    "Given",
     "Lease",
     "MemoryStore",
     "Notify",
@@ -64,15 +61,12 @@ __all__ = [
     "PutBlob",
     "Record",
     "Row",
-    "RunFile",
-    "RunStore",
     "Sealing",
     "StaleLease",
     "Store",
     "StoredArtefact",
     "StoredEnhancement",
     "StoredObservation",
-    "StoredRun",
     "Stores",
     "require_once",
 ]

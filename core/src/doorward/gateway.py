@@ -23,28 +23,24 @@ from doorward.access.usage_file import UsageFile
 from doorward.calls.artefacts import Artefacts, Page
 from doorward.calls.broker import Broker
 from doorward.calls.function_lookup import FunctionLookup
-from doorward.calls.inverses import Inverses
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.function_codec import Report
-from doorward.committing.agent_tools import PlanTools
-from doorward.committing.plans import Plans
 from doorward.config import config
 from doorward.config.config import Loaded
 from doorward.config.distribution import find_index
 from doorward.finding.plain_search import PlainSearch
 from doorward.host.background_tasks import background_tasks
 from doorward.host.processes import Process
-from doorward.journal.journals import Journals
 from doorward.model.calls import File
 from doorward.model.interaction import Client
 from doorward.model.limits import Limits
 from doorward.model.outcomes import Outcome
 from doorward.model.principals import LOCAL
+from doorward.model.recording import WITHHOLDS
 from doorward.model.search import SEARCH, SearchEngine
 from doorward.model.services import Services
 from doorward.observers.observers import Observers
 from doorward.packages.index import Index
-from doorward.plans.answers import Answers
 from doorward.plugins.deciders import Deciders
 from doorward.plugins.manager import Plugins
 from doorward.policy.choice import rules_of
@@ -52,8 +48,6 @@ from doorward.program_api.discovery import Discovery
 from doorward.program_api.helper_cards import MODULE, HelperCards
 from doorward.program_api.helpers import HELPERS, Helpers
 from doorward.program_api.modules import Modules
-from doorward.resuming.agent_tools import RunTools
-from doorward.resuming.stored_runs import StoredRuns
 from doorward.runs.admission import Admission
 from doorward.runs.execution import Execution
 from doorward.runs.program_cache import ProgramCache
@@ -111,8 +105,6 @@ class Gateway:
         policy.use(Deciders(plugins))
         functions = FunctionLookup(self.catalog, self.servers, policy, self.search_engine)
         self.counters = UsageFile(self.state / "usage.db")
-        inverses = Inverses(lambda: self.servers.inverses)
-        plugins.manager.register(inverses, "doorward.undo")
         self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets, functions, self.counters)
         self.discovery = Discovery(
             self.catalog,
@@ -128,39 +120,28 @@ class Gateway:
         self.modules = Modules(self.catalog, self.servers, self.discovery, {MODULE: ours.all}, self.services)
         self.exposed = DirectTools(self.servers, self.catalog, policy)
         self.process = Process(self.state / "processes")
-        self._artefacts = Artefacts(
+        self.artefacts = Artefacts(
             stores.artefacts, most=limits.kept, seconds=limits.kept_seconds, process=self.process
         )
         self._sessions = Sessions(most=limits.sessions, idle=limits.session_idle, process=self.process)
         self._kept = ProgramCache(loaded, plugins, self.catalog, self.state)
-        self.readiness, journals = Readiness(), Journals.of(loaded, self.state, stores.runs)
-        journals.lacks = Answers(self.catalog, self.broker.observed).lacks
+        self.readiness = Readiness()
         rate = RateLimit(self.limits.rate, self.counters if shared else None)
-        admission = Admission(
-            self.limits, self._artefacts, self.broker.withholding, plugins, self.readiness, rate, self.principals.known
+        self.admission = Admission(
+            self.limits, self.artefacts, self.broker.withholding, plugins, self.readiness, rate, self.principals.known
         )
-        self._execution = Execution(
-            self.limits, admission,
-            Runs(self.executors, plugins, self.secrets, stores_plans=journals.stores_plans), self._sessions, self._kept,
-            self.broker, self.modules, self._artefacts, self.languages, self.ready, journals, journals,
+        self.execution = Execution(
+            self.limits, self.admission, Runs(self.executors, plugins, self.secrets, self.services), self._sessions,
+            self._kept, self.broker, self.modules, self.artefacts, self.languages, self.ready, self.services,
         )  # fmt: skip
-        self.runs = StoredRuns(
-            journals, self.config.runs, self.limits, admission, self._execution, self._artefacts, self.ready,
-            asks=lambda: any(layer.waits for _, layer in self.broker.layers.all),
-        )  # fmt: skip
-        self.plans = Plans(
-            self.runs, admission, self._execution, self.broker, self.catalog, self.services, self._artefacts,
-            self.executors, self.ready,
-        )  # fmt: skip
-        plugins.manager.register(PlanTools(), "doorward.plans")
-        plugins.manager.register(RunTools(), "doorward.runs")
         plugins.hook.gateway_made(gateway=self)
         self.chain()  # layers that cannot be put in order stop the start
 
     @property
     def modes(self) -> Mapping[str, str]:
         """The other ways to run a program than "run", by their names, with what an agent is told of each."""
-        return {"plan": "withholds writes and shows them"} if self.plans.offered else {}
+        withholds = self.services.get(WITHHOLDS)
+        return {"plan": withholds.about} if withholds is not None and withholds.about else {}
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -292,7 +273,7 @@ class Gateway:
         core's own are of no distribution."""
         return [
             {"around": around, "layer": layer.name, "plugin": plugin.name, "distribution": plugin.given_by}
-            for around, layers in (("runs", self._execution.layers), ("calls", self.broker.layers))
+            for around, layers in (("runs", self.execution.layers), ("calls", self.broker.layers))
             for plugin, layer in layers.all
         ]
 
@@ -333,7 +314,7 @@ class Gateway:
         its writes are withheld, and `plans.commit` makes them later. `argv` are the words that a script finds in
         `sys.argv` behind its name.
         """
-        return await self._execution.execute(
+        return await self.execution.execute(
             code, params=params, functions=functions, description=description, session_id=session_id, timeout=timeout,
             show_bytes=show_bytes, principal=principal, client=client, language=language, mode=mode, sampling=sampling,
             argv=argv,
@@ -350,13 +331,13 @@ class Gateway:
         client: Client | None = None,
     ) -> Outcome:
         """Run a kept program with other values for its parameters, unless a function that it uses has changed."""
-        return await self._execution.run_cached(
+        return await self.execution.run_cached(
             cache_id, params, timeout=timeout, show_bytes=show_bytes, principal=principal, client=client
         )
 
     async def call(self, function: str, arguments: Mapping[str, Any] | None = None, *, principal: str = LOCAL) -> Any:
         """Make one call through the door, without a sandbox. Raises: DoorwardError."""
-        return await self._execution.call(function, dict(arguments or {}), principal)
+        return await self.execution.call(function, dict(arguments or {}), principal)
 
     async def answer(
         self,
@@ -368,17 +349,21 @@ class Gateway:
         client: Client | None = None,
     ) -> Outcome:
         """Make one call as a run: it counts as one, a large value is cut, and an error is in the outcome."""
-        return await self._execution.answer(
+        return await self.execution.answer(
             function, dict(arguments or {}), show_bytes=show_bytes, principal=principal, client=client
         )
 
+    def suspend_runs(self, why: str) -> int:
+        """Suspend the runs under way, once their calls in flight have ended. Returns: how many cannot be suspended."""
+        return self.execution.suspend(why)
+
     def result(self, uri: str, *, principal: str = LOCAL) -> Page:
         """A page of an artefact. Raises: UnknownName."""
-        return self._artefacts.page(uri, principal)
+        return self.artefacts.page(uri, principal)
 
     def file(self, uri: str, *, principal: str = LOCAL) -> File:
         """The whole of an artefact. Raises: UnknownName."""
-        return self._artefacts.open(uri, principal)
+        return self.artefacts.open(uri, principal)
 
     async def close_session(self, session_id: str, *, principal: str = LOCAL) -> None:
         """End a session, and a program that runs in it. Raises: UnknownName."""
@@ -396,7 +381,6 @@ class Gateway:
         if self.servers.configured:  # whose functions will be searched, and whose credentials looked for
             await anyio.to_thread.run_sync(needles.warm_up)
         await self._sessions.sweep()
-        await anyio.to_thread.run_sync(self.runs.journals.store.sweep)
         await self.servers.sweep()
         if observed := await anyio.to_thread.run_sync(self.broker.observed.flush):
             self.plugins.hook.results_observed(servers=observed)

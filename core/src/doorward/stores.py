@@ -10,18 +10,15 @@ from typing import Any
 from doorward.calls.artefact_store import ArtefactStore, MemoryArtefacts
 from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.catalog.store import CatalogStore
-from doorward.journal_files.store import RunStore
 
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """The catalog, which includes observed result shapes, the artefacts, and the journals of runs: in the state folder,
-    if no other place is given; and `more` places, by names under which plugins look for them. (The configured cache
-    keeps programs.)"""
+    """The catalog, which includes observed result shapes, the artefacts, and `more` places, by names under which
+    plugins look for them. (The configured cache keeps programs.)"""
 
     catalog: CatalogStore
     artefacts: ArtefactStore
-    runs: RunStore | None = None
     more: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod

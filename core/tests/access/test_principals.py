@@ -87,7 +87,7 @@ def place(doorward_host: Any) -> Any:
 
 
 def door(gate: Gateway, principal: str) -> Any:
-    return gate._execution.of_call(principal)
+    return gate.execution.of_call(principal)
 
 
 async def said(work: Any) -> str:

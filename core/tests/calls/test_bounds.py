@@ -95,7 +95,7 @@ async def test_a_plugin_may_not_change_what_headers_are(doorward_host: Any) -> N
     doorward_host.install("plugin", "flattens", Flattens())
     async with doorward_host.gateway(CONFIG.replace("plugins = []", 'plugins = ["flattens"]')) as gate:
         await gate.list_servers()
-        run = gate._execution.of_call("local")
+        run = gate.execution.of_call("local")
         with pytest.raises(Exception, match="a plugin made a str of a dict"):
             await run.call("doorward.reply", (), {"function": "weather.get_forecast", "arguments": {"city": "Oslo"}})
 

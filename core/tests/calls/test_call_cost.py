@@ -16,9 +16,9 @@ from typing import Any
 import anyio
 import pytest
 from doorward import Call, CallLayer, Reply, Run, hookimpl
-from doorward.config.run_settings import RunSettings
-from doorward.journal.journals import Journals
-from doorward.journal_files.store import FileRuns
+from doorward_durable_runs.files.store import FileRuns
+from doorward_durable_runs.journal.journals import Journals
+from doorward_durable_runs.settings import RunSettings
 
 from ..conftest import CONFIG
 
@@ -75,7 +75,7 @@ async def test_a_call_gives_way_only_where_its_source_waits(doorward_host: Any) 
     """Each turn of the event loop costs a system call, and lets all other work go first."""
     async with doorward_host.gateway(CONFIG) as gate:
         await gate.call(CALL[0], CALL[2])
-        run = gate._execution.of_call("local")
+        run = gate.execution.of_call("local")
         assert stepped(run.call(*CALL)) == 0
 
 
@@ -83,7 +83,7 @@ async def test_a_call_calls_few_functions(doorward_host: Any) -> None:
     """What is found out about a function is found out once: later calls do not look at its schemas again."""
     async with doorward_host.gateway(CONFIG) as gate:
         await gate.call(CALL[0], CALL[2])
-        run = gate._execution.of_call("local")
+        run = gate.execution.of_call("local")
         await run.call(*CALL)
         with counted() as found:
             await run.call(*CALL)
@@ -103,7 +103,7 @@ async def test_a_call_asks_the_catalog_nothing(doorward_host: Any, monkeypatch: 
     monkeypatch.setattr(sqlite3, "connect", traced)
     async with doorward_host.gateway(CONFIG) as gate:
         await gate.call(CALL[0], CALL[2])
-        run = gate._execution.of_call("local")
+        run = gate.execution.of_call("local")
         await run.call(*CALL)
         statements.clear()
         await run.call(*CALL)
@@ -159,7 +159,7 @@ async def test_rules_for_others_cost_a_call_nothing(doorward_host: Any) -> None:
         config = CONFIG + "".join(rule.format(n) for n in range(count))
         async with doorward_host.gateway(config) as gate:
             await gate.call(CALL[0], CALL[2])
-            run = gate._execution.of_call("local")
+            run = gate.execution.of_call("local")
             await run.call(*CALL)
             with counted() as calls:
                 await run.call(*CALL)
@@ -184,7 +184,7 @@ async def test_a_layer_costs_a_call_little(doorward_host: Any, read_only: bool, 
     for config in (CONFIG, CONFIG.replace("plugins = []", 'plugins = ["layered"]')):
         async with doorward_host.gateway(config) as gate:
             await gate.call(CALL[0], CALL[2])
-            run = gate._execution.of_call("local")
+            run = gate.execution.of_call("local")
             await run.call(*CALL)
             with counted() as calls:
                 await run.call(*CALL)
@@ -196,8 +196,8 @@ def journaled(gate: Any, folder: Path, durable: Any) -> Any:
     """A run with its journal."""
     settings = RunSettings(durable=durable)
     journals = Journals(FileRuns(folder, settings, None), settings)
-    program = gate._execution.of_call("local").program
-    return gate._execution.context(program, recorder=journals.new(program))
+    program = gate.execution.of_call("local").program
+    return gate.execution.context(program, recorder=journals.new(program))
 
 
 @contextmanager

@@ -129,7 +129,7 @@ WAYS = ["value", "text", "error", "tool error", "server error", "bytes", "listed
 async def test_no_way_leads_past_it(gateway: Any, how: str) -> None:
     """Values, bytes with their names, errors with message, hint and body, headers and what is said about pages."""
     async with gateway(redacts=Redacts()) as gate:
-        run = gate._execution.of_call("local")
+        run = gate.execution.of_call("local")
         seen: list[Any] = []
         for helper in ("other.get", "doorward.reply", "doorward.pages"):
             given = {"how": how} if helper == "other.get" else {"function": "other.get", "arguments": {"how": how}}

@@ -17,7 +17,7 @@ async def test_the_same_call_is_made_no_more(doorward_host: Any) -> None:
     """After so many failures in a row the source is not asked, in this run; what failed last is told."""
     async with doorward_host.gateway(CONFIG + "[limits]\nrepeats = 3\n") as gate:
         await gate.ready()
-        run = gate._execution.of_call("local")
+        run = gate.execution.of_call("local")
         for _ in range(3):
             with pytest.raises(ApiError):
                 await run.call("weather.fail", (), {})
@@ -26,7 +26,7 @@ async def test_the_same_call_is_made_no_more(doorward_host: Any) -> None:
                 await run.call("weather.fail", (), {})
         assert (await run.call("weather.get_forecast", (), {"city": "Oslo"}))["city"] == "Oslo"
         with pytest.raises(ApiError):
-            await gate._execution.of_call("local").call("weather.fail", (), {})
+            await gate.execution.of_call("local").call("weather.fail", (), {})
 
 
 async def test_a_success_in_between_begins_anew(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,7 +42,7 @@ async def test_a_success_in_between_begins_anew(doorward_host: Any, monkeypatch:
             return await answer(call)
 
         monkeypatch.setattr(source, "call", call)
-        run = gate._execution.of_call("local")
+        run = gate.execution.of_call("local")
         for succeeds in tuple(answers):
             if succeeds:
                 await run.call("weather.get_forecast", (), {"city": "Oslo"})
@@ -58,12 +58,12 @@ async def test_the_same_call_is_made_so_often(doorward_host: Any) -> None:
     """Whatever it answers, and also if all are made at once."""
     async with doorward_host.gateway(CONFIG + "[limits]\nidentical = 3\n") as gate:
         await gate.ready()
-        run = gate._execution.of_call("local")
+        run = gate.execution.of_call("local")
         oslo = [run.call("weather.get_forecast", (), {"city": "Oslo"}) for _ in range(5)]
         answers = await asyncio.gather(*oslo, return_exceptions=True)
         refused = [str(answer) for answer in answers if isinstance(answer, LimitExceeded)]
         assert len(refused) == 2
         assert "has been called 3 times with these arguments" in refused[0]
         assert (await run.call("weather.get_forecast", (), {"city": "Rome"}))["city"] == "Rome"
-        other = gate._execution.of_call("local")
+        other = gate.execution.of_call("local")
         assert (await other.call("weather.get_forecast", (), {"city": "Oslo"}))["city"] == "Oslo"

@@ -91,19 +91,6 @@ async def until(is_so: Any) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_a_replay_is_a_run_of_its_own(doorward_host: Any) -> None:
-    """Whoever reads the log later does not take it for the run that it repeats."""
-    host = doorward_host
-    host.install("observer", "export", Export)
-    async with host.gateway(f'observer = ["export"]\n{CONFIG}\n[runs]\ndurable = "always"') as gate:
-        assert (await gate.execute(CALL)).ok
-        (stored,) = gate.runs.journals.store.all()
-        assert (await gate.runs.replay(stored.given.run)).ok
-    (export,) = Export.made
-    assert [each.run == stored.given.run for each in export.of(RunFinished)] == [True, False]
-    assert len(export.of(CallFinished)) == 1
-
-
 async def test_everything_that_happens_is_told_without_contents(doorward_host: Any) -> None:
     """Runs, calls and choices of credentials, in their order, with times, sizes and digests; nothing of what a program
     or an upstream wrote."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -18,7 +17,6 @@ from doorward import (
     ApiError,
     Call,
     CallLayer,
-    Capabilities,
     Decision,
     DoorwardError,
     Index,
@@ -32,14 +30,13 @@ from doorward import (
     RunLayer,
     ServerError,
     StateKey,
-    Wait,
     hookimpl,
 )
 from doorward.model.layers import RunState
 from doorward.plugins.layers import CallLayers, RunLayers
 from doorward_testing import Host
 
-from ..conftest import CONFIG, InProcess, MemoryCache, Weather
+from ..conftest import CONFIG, MemoryCache, Weather
 
 pytestmark = pytest.mark.anyio
 
@@ -552,15 +549,8 @@ async def test_layers_stand_in_each_other(doorward_host: Host) -> None:
 # What a layer around runs does
 
 
-class Plans(InProcess):
-    """Plans programs that do not look at what their writes answer."""
-
-    def capabilities(self) -> Capabilities:
-        return replace(super().capabilities(), plans=True)
-
-
 async def test_it_stands_around_every_run(doorward_host: Host) -> None:
-    """Programs, single calls, kept programs, and the commit of a plan as a whole, reads that are made again and all."""
+    """Programs, single calls, and kept programs."""
     runs: list[Any] = []
     key = StateKey[list[str]]("mine", list)
 
@@ -574,10 +564,9 @@ async def test_it_stands_around_every_run(doorward_host: Host) -> None:
         run.state[key].append(call.function.name)
         return await proceed()
 
-    doorward_host.install("executor", "plans", Plans)
     doorward_host.install("cache", "memory", MemoryCache)
-    config = CONFIG.replace("inprocess", "plans").replace('cache = "none"', 'cache = "memory"')
-    gateway, seen = opened(doorward_host, config=config, calls=[CallLayer("a", counting)], runs=[RunLayer("a", noting)])
+    config = CONFIG.replace('cache = "none"', 'cache = "memory"')
+    gateway, _ = opened(doorward_host, config=config, calls=[CallLayer("a", counting)], runs=[RunLayer("a", noting)])
     code = "await weather.get_forecast(city='Oslo')\nawait weather.add_station(city='Oslo')\nresult = 1"
     async with gateway as gate:
         outcome = await gate.execute(code)
@@ -590,15 +579,6 @@ async def test_it_stands_around_every_run(doorward_host: Host) -> None:
         assert (answered.ok, answered.notes) == (True, ("1 calls",))
         await gate.call(READ, {"city": "Oslo"})
         assert runs == [["get_forecast"]]
-        runs.clear()
-        plan = (await gate.execute(code, mode="plan")).plan.id
-        assert runs == [["get_forecast"]]  # a write that is withheld is not made
-        seen.finished.clear()
-        committed = await gate.plans.commit(plan)
-        assert committed.ok, committed
-        assert "2 calls" in committed.notes
-        assert runs[1:] == [["get_forecast", "add_station"]]
-        assert len(seen.finished) == 1
 
 
 async def test_what_it_does_to_a_run_is_what_observers_hear(doorward_host: Host) -> None:
@@ -663,87 +643,6 @@ async def test_what_it_does_to_a_run_is_what_observers_hear(doorward_host: Host)
             assert len(seen.finished) == 1, name
 
 
-async def test_a_resumed_run_comes_again(doorward_host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And says so; one that is refused then is not lost."""
-    asked, seen_runs, refused = {"Oslo"}, list[Any](), list[bool]()
-
-    async def settle(journal: Any, call: Call, run: Any, known: Any) -> None:
-        if call.arguments["city"] in asked:
-            await run.wait(Wait("approval", "may it?"))
-
-    async def noting(run: Run, proceed: Ends) -> Outcome:
-        seen_runs.append((run.goes_on, run.program.run))
-        if refused:
-            raise Refused("not now")
-        return await proceed()
-
-    monkeypatch.setattr("doorward.journal.recorder.Journal.settle", settle)
-    gateway, _ = opened(doorward_host, runs=[RunLayer("a", noting)])
-    async with gateway as gate:
-        waits = await gate.execute("await weather.add_station(city='Oslo')\nresult = 1")
-        run = waits.waiting.run
-        refused.append(True)
-        assert "not now" in (await gate.runs.resume(run)).error.message
-        refused.clear()
-        assert (await gate.runs.resume(run)).waiting
-        asked.clear()
-        assert (await gate.runs.resume(run)).value == 1
-        await gate.runs.replay(run)
-        assert seen_runs[:4] == [(False, run), (True, run), (True, run), (True, run)]
-        assert seen_runs[4][0] is True
-
-
-async def test_a_call_that_waits_was_not_made(doorward_host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A layer is told by `is_out` when it is cut off with its run, and is asked again when that goes on."""
-    found: list[Any] = []
-
-    async def noting(run: Run, call: Call, proceed: Proceed) -> Reply:
-        try:
-            return await proceed()
-        except asyncio.CancelledError:
-            found.append(run.is_out(call))
-            raise
-
-    async def perform(self: Any, run: Any, call: Call) -> Any:
-        if waits:
-            run.set_parked(call, parked=True)
-            await run.wait(Wait("login", "who are you?"))
-        return {"high": 1}
-
-    waits = [True]
-    monkeypatch.setattr("doorward.calls.performing.Performing.perform", perform)
-    gateway, seen = opened(doorward_host, calls=[CallLayer("a", noting)])
-    async with gateway as gate:
-        outcome = await gate.execute("await weather.get_forecast(city='Oslo')\nresult = 1")
-        assert outcome.waiting
-        assert (found, seen.calls) == ([False], [])
-        waits.clear()
-        assert (await gate.runs.resume(outcome.waiting.run)).value == 1
-
-
-async def test_a_layer_suspends_a_run(doorward_host: Host) -> None:
-    """For whatever it waits; it is asked again when the run goes on, and what it consumed is used up. A run that cannot
-    be suspended gets a refusal that says why."""
-    waits, found = [True], list[Any]()
-
-    async def holding(run: Run, call: Call, proceed: Proceed) -> Reply:
-        found.append((run.can_wait(), run.can_wait(time.time() + 1e9), run.session, run.ask, run.consume("key")))
-        if waits:
-            await run.wait(Wait("weather", "the sun has to shine", together="one sun is enough"))
-        return await proceed()
-
-    gateway, seen = opened(doorward_host, calls=[CallLayer("a", holding)])
-    async with gateway as gate:
-        outcome = await gate.execute("await weather.get_forecast(city='Oslo')\nresult = 1")
-        assert (outcome.waiting.for_, outcome.waiting.what) == ("weather", ("the sun has to shine",))
-        assert seen.calls == []
-        single = await gate.answer(READ, {"city": "Oslo"})
-        assert "the sun has to shine; this run cannot wait for it: it is a single call" in single.error.message
-        waits.clear()
-        assert (await gate.runs.resume(outcome.waiting.run)).value == 1
-    assert found == [(True, False, "", None, True), (False, False, "", None, True), (True, False, "", None, False)]
-
-
 async def test_only_what_lacked_a_login_is_made_again(doorward_host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     """A layer may proceed again when nothing was made; a call that went out goes out once."""
     errors = [LoginRefused("log in first"), ServerError("it failed")]
@@ -805,7 +704,7 @@ async def test_a_plugin_without_layers_attaches_nothing(doorward_host: Host) -> 
     gateway, _ = opened(doorward_host, calls=None, runs=[])
     async with gateway as gate:
         assert not gate.broker.layers.of_others
-        assert gate._execution._runs.layers.all == []
+        assert gate.execution._runs.layers.all == []
 
 
 async def test_a_call_that_needs_a_yes_is_refused_where_nobody_asks(doorward_host: Host) -> None:

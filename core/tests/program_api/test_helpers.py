@@ -132,7 +132,7 @@ async def test_a_cut_result_says_how_it_is_read(doorward_host: Any) -> None:
 async def test_a_large_file_is_not_read(doorward_host: Any) -> None:
     """What one answer may not hold, `doorward.read` does not either."""
     async with doorward_host.gateway(CONFIG + '[limits]\nresult = "1KiB"\n') as gate:
-        kept = gate._artefacts.keep(b"x" * 1025, "text/plain", "local")
+        kept = gate.artefacts.keep(b"x" * 1025, "text/plain", "local")
         error = (await gate.execute(f"await doorward.read('{kept.uri}')")).error
         assert error is not None
         assert "1025 bytes, more than 1024" in error.message
@@ -147,7 +147,7 @@ async def test_a_file_of_many_values_is_not_read(
     if len(content) > 2000:
         monkeypatch.setattr(artefacts, "read_json", lambda text: pytest.fail("it was read"))
     async with doorward_host.gateway(CONFIG) as gate:
-        kept = gate._artefacts.keep(content, "application/json", "local")
+        kept = gate.artefacts.keep(content, "application/json", "local")
         error = (await gate.execute(f"await doorward.read('{kept.uri}')")).error
         assert error is not None
         assert error.message == "the file has more than 1,000 values"
@@ -187,7 +187,7 @@ async def test_a_value_of_many_parts_is_refused(doorward_host: Any) -> None:
 async def test_what_is_read_of_a_file(doorward_host: Any, type: str, content: bytes, value: Any) -> None:
     """JSON is its value, text a str, anything else bytes, by the file's type alone."""
     async with doorward_host.gateway(CONFIG) as gate:
-        kept = gate._artefacts.keep(content, type, "local")
+        kept = gate.artefacts.keep(content, type, "local")
         handle = {"artefact": kept.uri, "type": type, "bytes": len(content)}
         assert await gate.call("doorward.read", {"file": handle}) == value
 

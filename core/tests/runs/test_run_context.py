@@ -26,7 +26,7 @@ CORE = Path(doorward.__file__).parent
 async def test_no_field_of_a_run_can_be_written(doorward_host: Any) -> None:
     """Not from outside: what is public is read-only, holds no list to add to, and nothing new can be hung on it."""
     async with doorward_host.gateway(CONFIG) as gate:
-        run = gate._execution.context(Program("", run="r"))
+        run = gate.execution.context(Program("", run="r"))
         fields = [
             name for name in dir(run) if not name.startswith("_") and not callable(getattr(RunContext, name, None))
         ]
@@ -94,7 +94,7 @@ async def test_what_counts_as_a_call(doorward_host: Any) -> None:
             ("doorward.search", ("forecast",), {}, 1),
             ("doorward.no_helper", (), {}, 1),
         ]:
-            run = gate._execution.of_call("local")
+            run = gate.execution.of_call("local")
             with contextlib.suppress(DoorwardError):
                 await run.call(function, args, kwargs)
             assert run.made == made, function

@@ -18,6 +18,7 @@ from doorward_approvals.answering import answer, answer_in_words
 from doorward_approvals.logins import Logins
 from doorward_approvals.request import ApprovalRequest
 from doorward_approvals.turns import Turns
+from doorward_durable_runs import STORED_RUNS
 from doorward_testing.samples import CONFIG, Weather
 
 from .conftest import Person, says
@@ -420,7 +421,7 @@ async def test_gathered_calls_lead_to_one_suspension(doorward_host: Any, monkeyp
         assert (len(open_), len(waiting.what)) == (20, 21)
         for request in open_:
             answer(store(gate), request.id, True, by="ops")
-        assert (await gate.runs.resume(waiting.run)).value == [str(n) for n in range(20)]
+        assert (await gate.services[STORED_RUNS].resume(waiting.run)).value == [str(n) for n in range(20)]
 
 
 async def test_the_same_call_twice_at_once_needs_two_answers(doorward_host: Any) -> None:
@@ -518,7 +519,7 @@ async def test_with_a_key_nothing_readable_lies_in_the_file(doorward_host: Any) 
         answer(store, request.id, True, by="ops")
     hashes = sqlite3.connect(gate.state / "approvals.db").execute("SELECT exact, alike FROM requests").fetchall()
     async with doorward_host.gateway(config) as gate:
-        assert (await gate.runs.resume(waiting.run)).value["city"] == "Hidden-Place"
+        assert (await gate.services[STORED_RUNS].resume(waiting.run)).value["city"] == "Hidden-Place"
     async with doorward_host.gateway(CONFIG) as gate:
         assert (await gate.execute(secret)).waiting
     plain = sqlite3.connect(gate.state / "approvals.db").execute("SELECT exact, alike FROM requests").fetchall()
@@ -550,7 +551,7 @@ async def test_with_a_key_nobody_without_it_answers(doorward_host: Any, forged: 
             db.executescript(forged)
         assert store.all(time.time()) == []
         assert not store.answered([each.id for each in before], "approved", "once", "ops", "", time.time())
-        assert all([(await gate.runs.resume(run)).waiting for run in runs])
+        assert all([(await gate.services[STORED_RUNS].resume(run)).waiting for run in runs])
 
 
 @pytest.mark.slow
@@ -572,12 +573,12 @@ async def test_with_a_key_a_used_yes_stays_used(doorward_host: Any) -> None:
         store = SqliteApprovals(gate.state / "approvals.db", lambda: "a key of many characters")
         (request,) = store.all(time.time())
         answer(store, request.id, True, by="ops")
-        again = await gate.runs.resume(waiting.run)
+        again = await gate.services[STORED_RUNS].resume(waiting.run)
         assert again.waiting
         assert sorted(each.state for each in store.all(time.time())) == ["open", "used"]
         with sqlite3.connect(store.path) as db:
             db.execute("UPDATE requests SET state = 'approved' WHERE state = 'used'")
-        assert (await gate.runs.resume(waiting.run)).waiting
+        assert (await gate.services[STORED_RUNS].resume(waiting.run)).waiting
 
 
 @pytest.mark.slow
@@ -590,14 +591,14 @@ async def test_an_older_copy_of_the_file_makes_no_used_yes_fresh(doorward_host: 
         run = (await gate.execute(code)).waiting.run
         answer(store(gate), (await one_open(gate)).id, True, by="ops")
         older = backup(gate)
-        assert (await gate.runs.resume(run)).waiting  # for Rome
+        assert (await gate.services[STORED_RUNS].resume(run)).waiting  # for Rome
     async with doorward_host.gateway(text) as gate:
         answer(store(gate), (await one_open(gate)).id, True, by="ops")
         with sqlite3.connect(gate.state / "approvals.db") as db:
             older.backup(db)
-        assert (await gate.runs.resume(run)).waiting  # for Rome, whose yes was not in the copy
+        assert (await gate.services[STORED_RUNS].resume(run)).waiting  # for Rome, whose yes was not in the copy
         answer(store(gate), (await one_open(gate)).id, True, by="ops")
-        outcome = await gate.runs.resume(run)
+        outcome = await gate.services[STORED_RUNS].resume(run)
     assert outcome.error.type == "Refused"
     assert (
         "the yes to weather.add_station has been used in this run: approvals.db is an older copy"
@@ -649,7 +650,7 @@ async def test_a_write_in_flight_when_time_is_up_is_not_made_again(
                 if request.state == "open" and ("Rome" in request.arguments or rounds):
                     answer(store(gate), request.id, True, by="ops")
             rounds += 1
-            outcome = await gate.runs.resume(outcome.waiting.run)
+            outcome = await gate.services[STORED_RUNS].resume(outcome.waiting.run)
     assert outcome.waiting.for_ == "unknown", outcome
     assert sorted(sent) == ["Oslo", "Rome"]
 

@@ -17,6 +17,7 @@ from doorward import ApiError, Call, ConfigError, LimitExceeded, Wait
 from doorward.access.usage_file import LAYOUT, Counter, UsageFile
 from doorward_budgets.account import Account
 from doorward_budgets.settings import BudgetSettings
+from doorward_durable_runs import STORED_RUNS
 from doorward_testing.samples import CONFIG, Weather
 
 pytestmark = pytest.mark.anyio
@@ -144,15 +145,15 @@ async def test_a_run_that_is_resumed_pays_once(doorward_host: Any, monkeypatch: 
             await run.wait(Wait("approval", "may it?"))
 
     monkeypatch.setattr(Weather, "call", priced)
-    monkeypatch.setattr("doorward.journal.recorder.Journal.settle", settle)
+    monkeypatch.setattr("doorward_durable_runs.journal.recorder.Journal.settle", settle)
     code = "for city in ['Oslo', 'Bergen', 'Paris', 'Rome']:\n    await weather.add_station(city=city)"
     async with doorward_host.gateway(budget("calls = 100\nruns = 100\ncost = 100")) as gate:
         waits = await gate.execute(code)
         for _ in range(3):
-            assert (await gate.runs.resume(waits.waiting.run)).waiting
+            assert (await gate.services[STORED_RUNS].resume(waits.waiting.run)).waiting
     asked.clear()
     async with doorward_host.gateway(budget("calls = 100\nruns = 100\ncost = 100")) as gate:
-        outcome = await gate.runs.resume(waits.waiting.run)
+        outcome = await gate.services[STORED_RUNS].resume(waits.waiting.run)
         assert outcome.ok, outcome
         state = gate.loaded.state_folder()
     with sqlite3.connect(state / "usage.db") as db:

@@ -70,9 +70,7 @@ def test_every_command_explains_itself(cli: Cli, word: str) -> None:
     below = {
         "add": ("fake",),
         "token": ("new",),
-        "learned": ("show",),
         "policy": ("test",),
-        "runs": ("show",),
     }
     ended = cli(word, *below.get(word, ()), "--help")
     assert ended.code == 0
@@ -105,7 +103,7 @@ def test_commands_of_plugins_run(cli: Cli, doorward_host: Any) -> None:
 
 
 def test_commands_stand_below_groups_of_others(cli: Cli, doorward_host: Any) -> None:
-    """An entry point `runs.dance` is `doorward runs dance`, and takes the place of none that the group has. One that
+    """An entry point `policy.dance` is `doorward policy dance`, and takes the place of none that the group has. One that
     cannot be loaded says so when it is called, and fails no other. Nothing is imported for another."""
     import click
 
@@ -113,37 +111,37 @@ def test_commands_stand_below_groups_of_others(cli: Cli, doorward_host: Any) -> 
         raise KeyError("s3cret")
 
     dance = click.Command("dance", callback=lambda: click.echo("la la"), help="Dance along.")
-    doorward_host.install("command", "runs.dance", dance)
-    doorward_host.install("command", "runs.stumble", click.Command("stumble", callback=stumble))
-    doorward_host.install("command", "runs.undo", ImportError("not to be imported"))
-    doorward_host.install("command", "runs.list", ImportError("not to be imported"))
-    doorward_host.install("command", "runs.broken", ImportError("it is broken"))
+    doorward_host.install("command", "policy.dance", dance)
+    doorward_host.install("command", "policy.stumble", click.Command("stumble", callback=stumble))
+    doorward_host.install("command", "policy.undo", click.Command("undo", help="Undo what was learned."))
+    doorward_host.install("command", "policy.test", ImportError("not to be imported"))
+    doorward_host.install("command", "policy.broken", ImportError("it is broken"))
     doorward_host.install("command", "list.below", dance)
-    assert cli("runs", "dance").out == "la la\n"
-    shown = cli("runs", "--help").out
+    assert cli("policy", "dance").out == "la la\n"
+    shown = cli("policy", "--help").out
     assert [line.split()[0] for line in shown.partition("Commands:\n")[2].splitlines()] == [
-        *("broken", "cancel", "commit", "dance", "list", "replay", "resume", "show", "stumble", "undo")
+        *("accept", "broken", "dance", "explain", "stumble", "test", "undo")
     ]
     assert "Dance along." in shown
     assert "(cannot be loaded)" in shown
-    assert "Undo what RUN wrote" in cli("runs", "undo", "--help").out
-    broken = cli("runs", "broken", "--dry-run")
+    assert "Undo what was learned" in cli("policy", "undo", "--help").out
+    broken = cli("policy", "broken", "--dry-run")
     assert (broken.code, "it is broken" in broken.err) == (2, True)
-    defect = cli("runs", "stumble").err
-    assert "This is a defect of the command 'runs.stumble' of test-plugin 1.0" in defect
-    assert cli("runs", "sing").code == 2
-    assert cli("runs.dance").err.startswith("error: there is no command 'runs.dance'\n")
+    defect = cli("policy", "stumble").err
+    assert "This is a defect of the command 'policy.stumble' of test-plugin 1.0" in defect
+    assert cli("policy", "sing").code == 2
+    assert cli("policy.dance").err.startswith("error: there is no command 'policy.dance'\n")
     assert cli("list", "below", "--config", "none.toml").code == 2
     assert "dance" not in cli("--help").out
 
 
 def test_what_stands_below_and_is_not_installed(cli: Cli, doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The distribution that brings it is named."""
-    known = {**installed_commands.well_known(), "runs.sing": {"from": "doorward-songs", "does": "Sing"}}
+    known = {**installed_commands.well_known(), "policy.sing": {"from": "doorward-songs", "does": "Sing"}}
     monkeypatch.setattr(command_line, "well_known", lambda: known)
-    ended = cli("runs", "sing")
-    assert ended.err == "error: the command 'runs sing' is not installed\nhint: pip install doorward-songs\n"
-    assert "sing" not in cli("runs", "--help").out
+    ended = cli("policy", "sing")
+    assert ended.err == "error: the command 'policy sing' is not installed\nhint: pip install doorward-songs\n"
+    assert "sing" not in cli("policy", "--help").out
 
 
 @pytest.mark.parametrize("word", ["list", "compile", "doctor", "clean"])
@@ -810,7 +808,7 @@ def test_env_file(project: Cli, doorward_host: Any) -> None:
 READS_ENV_FILE = [
         "add fake new", "remove weather", "compile", "clean", "list", "search x", "show weather.raw",
         "call weather.raw", "login weather", "policy test weather.raw", "run p.py",
-        "runs list", "doctor",
+        "doctor",
 ]  # fmt: skip
 
 

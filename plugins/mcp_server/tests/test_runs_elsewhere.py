@@ -10,6 +10,7 @@ from typing import Any
 import mcp_types as t
 import pytest
 from doorward import Compiled, Function, hookimpl
+from doorward_durable_runs import STORED_RUNS
 from doorward_mcp_server.server import build
 from doorward_testing.samples import CONFIG
 from mcp import MCPError
@@ -38,6 +39,7 @@ class AsksAgain(Asks):
 @pytest.fixture(autouse=True)
 def asking(doorward_host: Any) -> None:
     doorward_host.install("source", "asking", AsksAgain)
+    doorward_host.install_real("runs")
 
 
 @asynccontextmanager
@@ -74,7 +76,7 @@ async def test_a_client_that_wants_progress_is_told_the_run(doorward_host: Any, 
     async with doorward_host.gateway(config) as gate, Client(build(gate), mode=era) as client:
         answer = await client.call_tool("execute_code", {"code": CODE}, progress_callback=progress)
         assert answer.structured_content["value"] == 2
-        (stored,) = gate.runs.journals.store.all()
+        (stored,) = gate.services[STORED_RUNS].journals.store.all()
         assert told == [
             (1, f'run {stored.given.run} is stored: resume_run("{stored.given.run}") if its answer is lost')
         ]
@@ -102,7 +104,7 @@ async def test_resume_run_lists_and_gives_up(doorward_host: Any, monkeypatch: py
         await held.wait()
         lost.cancel()
         await asyncio.wait([lost])
-        while gate.runs.journals.store.all()[0].state == "running":
+        while gate.services[STORED_RUNS].journals.store.all()[0].state == "running":
             await asyncio.sleep(0)
         holds[0] = False
         (listed,) = (await client.call_tool("resume_run", {})).structured_content["value"]
@@ -143,11 +145,11 @@ async def test_a_request_that_is_cancelled_ends_the_run_over_there(doorward_host
         first = await asked(one, code)
         assert isinstance(first, t.InputRequiredResult), first
         waits = asyncio.ensure_future(asked(two, code, first.request_state))
-        while not any(run.record for run in gate._execution.under_way if run.made == 2):
+        while not any(run.record for run in gate.execution.under_way if run.made == 2):
             await asyncio.sleep(0)
         waits.cancel()
         await asyncio.wait([waits])
-        while gate._execution.under_way:
+        while gate.execution.under_way:
             await asyncio.sleep(0)
 
 
@@ -161,7 +163,7 @@ async def test_an_answer_finds_the_run_of_a_server_that_is_gone(doorward_host: A
         assert isinstance(again, t.InputRequiredResult)
         done = await asked(two, "await weather.colour()", again.request_state)
         assert done.structured_content["value"] == ["accept", "red"]
-        (stored,) = gate.runs.journals.store.all()
+        (stored,) = gate.services[STORED_RUNS].journals.store.all()
         assert stored.state == "ended"
         with pytest.raises(MCPError, match="requestState"):
             await asked(two, "await weather.colour() # other", again.request_state)

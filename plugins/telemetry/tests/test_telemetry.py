@@ -29,6 +29,7 @@ from doorward import (
     Wait,
     hookimpl,
 )
+from doorward_durable_runs import STORED_RUNS
 from doorward_telemetry import Telemetry
 from doorward_testing import check_driver, check_light_import
 
@@ -261,7 +262,7 @@ async def test_sandboxes_hits_and_waits_are_measured(receiver: Receiver, doorwar
         assert (await gate.run_cached(kept.cache_id, {"a": 2})).value == 3
         waits = await gate.execute(CODE)
         assert waits.waiting is not None
-        await gate.runs.resume(waits.waiting.run, principal="local")
+        await gate.services[STORED_RUNS].resume(waits.waiting.run, principal="local")
     metrics = receiver.metrics()
     assert metrics["doorward.cache.hits"].sum.data_points[0].as_int == 1
     waits_by = {attributes(point)["for"]: point.as_int for point in metrics["doorward.waits"].sum.data_points}

@@ -92,8 +92,11 @@ def keys_of_server(table: Mapping[str, Any], index: Index, secrets: Any, place: 
         try:
             found[name] = TypeAdapter(type_of(entry, index)).validate_python(value, context={"secrets": secrets})
         except ValidationError as error:
-            wrong = "; ".join(str(each["msg"]).removeprefix("Value error, ") for each in error.errors())
-            raise ConfigError(f"{name}: {wrong}", place=place, hint=f"This key is of {entry.given_by}.") from None
+            wrong = "; ".join(
+                f"{'.'.join([name, *map(str, each['loc'])])}: {str(each['msg']).removeprefix('Value error, ')}"
+                for each in error.errors()
+            )
+            raise ConfigError(wrong, place=place, hint=f"This key is of {entry.given_by}.") from None
     return found
 
 

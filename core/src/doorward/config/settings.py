@@ -19,10 +19,7 @@ from pydantic import (
 
 from doorward.config import limit_keys
 from doorward.config.http_settings import HttpSettings
-from doorward.config.plan_settings import PlanSettings
 from doorward.config.rule_settings import RuleSettings
-from doorward.config.run_settings import RunSettings
-from doorward.config.undo_settings import InverseSettings
 from doorward.config.upstream_patterns import Pattern
 from doorward.model.decisions import Effect, Then
 from doorward.model.limits import Limits
@@ -151,9 +148,6 @@ class ServerSettings(Settings):
     on_request: bool = Field(
         False, description="Only programs may call it whose run names it in `functions`, or a model by `sampling`"
     )
-    undo: dict[str, InverseSettings] = Field(
-        {}, description="By which calls `doorward runs undo` undoes calls of functions: a table for each by its name"
-    )
     disabled: bool = Field(False, description="Leave the server out")
 
     @field_validator("auth", "local_auth", mode="before")
@@ -211,8 +205,6 @@ class Config(Settings):
     )
     limits: LimitSettings = LimitSettings()
     policy: PolicySettings = PolicySettings()
-    plans: PlanSettings = PlanSettings()
-    runs: RunSettings = RunSettings()
     http: HttpSettings = HttpSettings()
     principals: dict[str, PrincipalSettings] = Field({}, description="Who may use what, by name")
     groups: dict[str, list[str]] = Field({}, description='Principals that rules name together, as "@NAME"')

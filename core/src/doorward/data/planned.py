@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,18 +39,6 @@ def planned(value: Any) -> Planned | None:
     return None
 
 
-def in_text(value: Any) -> bool:
-    """Whether a plain value holds a text that was made of an unknown one."""
-    match value:
-        case str():
-            return PLANNED_TEXT in value
-        case dict():
-            return any(map(in_text, value.values())) or any(map(in_text, value))
-        case list():
-            return any(map(in_text, value))
-    return False
-
-
 def planned_in(value: Any) -> Iterator[Planned]:
     """All unknown values in a plain one."""
     todo = [value]
@@ -65,44 +53,8 @@ def planned_in(value: Any) -> Iterator[Planned]:
                 todo.extend(found)
 
 
-def readable(value: Any) -> Any:
-    """A plain value for a reader: an unknown one is told in words."""
-    match value:
-        case dict():
-            if (unknown := planned(value)) is not None:
-                return told(unknown)
-            return {key: readable(part) for key, part in value.items()}
-        case list():
-            return [readable(part) for part in value]
-    return value
-
-
 def told(unknown: Planned) -> str:
     """An unknown value in words: `answer of 2: .id`."""
     which = f"answer of {unknown.call}" if unknown.call > 0 else f"answer of dependent read {-unknown.call}"
     path = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in unknown.path)
     return f"{which}: {path}" if path else which
-
-
-def resolved(value: Any, answers: Mapping[int, Any]) -> Any:
-    """A plain value, with the parts of the answers that it did not know. Raises: LookupError if there is no such
-    part."""
-    match value:
-        case dict():
-            if (unknown := planned(value)) is not None:
-                found: Any = answers[unknown.call]
-                for key in unknown.path:
-                    found = _part(found, key)
-                return found
-            return {key: resolved(part, answers) for key, part in value.items()}
-        case list():
-            return [resolved(part, answers) for part in value]
-    return value
-
-
-def _part(value: Any, key: str | int) -> Any:
-    if isinstance(key, str) and isinstance(value, dict):
-        return value[key]
-    if isinstance(key, int) and isinstance(value, list):
-        return value[key]
-    raise KeyError(key)

@@ -134,6 +134,7 @@ def response_name(function: Function) -> str:
 
 
 def with_result(function: Function, seen: Observation | None) -> Function:
+    """A function whose answers were observed, with the schema of these; the function itself if none was."""
     return function if seen is None else replace(function, returns=seen.schema)
 
 

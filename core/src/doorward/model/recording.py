@@ -1,12 +1,15 @@
 """What records a run, so that it can go on later; and what stands between the calls of a run and the world.
 
-A run has at most one of each, and most have none. A plugin gives what makes recorders as the service `RECORDERS`.
+A run has at most one of each, and most have none. Plugins give what makes them as the services `RECORDERS` and
+`WITHHOLDS`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+
+from doorward.model.services import Service
 
 if TYPE_CHECKING:
     from doorward.model.calls import Call, Reply
@@ -210,6 +213,15 @@ class Interceptor(Protocol):
 class Withholds(Protocol):
     """Runs programs without their writes: these are withheld."""
 
+    @property
+    def about(self) -> str:
+        """What an agent is told of that; "" where no program can be run so."""
+        ...
+
+    def instead(self, program: Program) -> str:
+        """What is noted of a run that waits for what one answer serves; "" if its program cannot be run so."""
+        ...
+
     def check(self, session: str) -> None:
         """Raises: DoorwardError if a program cannot be run so here, in this session if it is not ""."""
         ...
@@ -225,3 +237,7 @@ class Recorders(Protocol):
     def new(self, program: Program) -> Recorder | None:
         """The recorder of a run that begins; `None` if it is not recorded."""
         ...
+
+
+RECORDERS = Service[Recorders]("what records runs")
+WITHHOLDS = Service[Withholds]("what withholds the writes of a program")

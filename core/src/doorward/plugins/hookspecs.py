@@ -35,6 +35,11 @@ class SourceHooks:
         """Change the functions of a server in place. Fires after the compile, before they are stored."""
 
     @hookspec
+    def compile_warnings(self, server: str, functions: list[Function]) -> Sequence[str] | None:
+        """What is wrong with the configuration of a server, a line each, as far as its functions tell that. Fires after
+        the compile, with the functions that are served."""
+
+    @hookspec
     def refresh_due(self, config: Path, env_file: Path) -> None:
         """Bring the configuration up to date: what is written into its file `config`, with secrets in `env_file`, is
         served at once. Fires when `serve` has started, and every `refresh` seconds, in a thread of its own."""
@@ -195,6 +200,7 @@ OBSERVERS = {
 
 ADDITIONS = {
     *("agent_tools", "mcp_tools", "mcp_prompts", "mcp_resources", "http_pages", "mcp_server", "doctor_checks"),
+    "compile_warnings",
 }
 """Hooks that add something. Without it, everything else still works."""
 

@@ -7,13 +7,16 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from doorward.model.errors import DoorwardError, InvalidArguments
+from doorward.model.errors import DoorwardError, InvalidArguments, Refused
 from doorward.model.names import some
 from doorward.model.outcomes import Outcome
+from doorward.model.recording import RECORDERS, WITHHOLDS
+from doorward.packages.install_hints import owner_brought
 from doorward.programs import program_text
 from doorward.runs.outcomes import failure
 from doorward.runs.program_cache import repeated
 from doorward.runs.run_context import RunContext
+from doorward.runs.suspension import Suspension
 
 if TYPE_CHECKING:
     from doorward.calls.artefacts import Artefacts
@@ -22,7 +25,8 @@ if TYPE_CHECKING:
     from doorward.model.layers import RunState
     from doorward.model.limits import Limits
     from doorward.model.programs import Program
-    from doorward.model.recording import Interceptor, Recorder, Recorders, Withholds
+    from doorward.model.recording import Interceptor, Recorder
+    from doorward.model.services import Services
     from doorward.plugins.layers import RunLayers
     from doorward.program_api.modules import Modules
     from doorward.runs.admission import Admission
@@ -47,8 +51,7 @@ class Execution:
         artefacts: Artefacts,
         languages: Languages,
         ready: Callable[[], Awaitable[None]],
-        recorders: Recorders,
-        withholds: Withholds,
+        services: Services,
     ) -> None:
         self._limits = limits
         self._admission = admission
@@ -60,7 +63,7 @@ class Execution:
         self._artefacts = artefacts
         self._ready = ready
         self._languages = languages
-        self._recorders, self._withholds = recorders, withholds
+        self._services = services
         self.under_way: set[RunContext] = set()
 
     @property
@@ -114,9 +117,13 @@ class Execution:
         """Whether the writes of a program are withheld. Raises: DoorwardError if that cannot be."""
         if mode not in ("run", "plan"):
             raise InvalidArguments(f"there is no mode {mode[:40]!r}", hint='mode is "run" or "plan".')
-        if mode == "plan":
-            self._withholds.check(session)
-        return mode == "plan"
+        if mode == "run":
+            return False
+        if (withholds := self._services.get(WITHHOLDS)) is None:
+            named = "`capabilities` of the configuration must name it, if it is set there."
+            raise Refused(f"the mode {mode!r} is not in use here", hint=f"{owner_brought('mode', mode)} {named}")
+        withholds.check(session)
+        return True
 
     async def run_cached(
         self,
@@ -176,10 +183,14 @@ class Execution:
     ) -> RunContext:
         """The record of a run that begins; `state` is that of another one of which it is a part."""
         if interceptor is None:
-            interceptor = self._withholds.interceptor() if program.plan else recorder.interceptor if recorder else None
+            interceptor = recorder.interceptor if recorder else None
+            if program.plan:
+                interceptor = self._services[WITHHOLDS].interceptor()
+        suspension = Suspension(recorder, stored=self._services.get(RECORDERS) is not None)
         return RunContext(
-            program, self._broker, self._modules, self._artefacts, session, client, recorder, interceptor, state
-        )
+            program, self._broker, self._modules, self._artefacts, session, client, recorder, interceptor, state,
+            suspension,
+        )  # fmt: skip
 
     def of_call(self, principal: str, client: Client | None = None, show_bytes: int | None = None) -> RunContext:
         """The record of a run that is one call, without a program. Raises: InvalidArguments."""
@@ -189,6 +200,11 @@ class Execution:
     async def around(self, run: RunContext, inside: Callable[[], Awaitable[Outcome]]) -> Outcome:
         """See `Runs.around`."""
         return await self._runs.around(run, inside)
+
+    def suspend(self, why: str) -> int:
+        """Suspend the runs under way, once their calls in flight have ended: what they wait for is the next start.
+        Returns: how many cannot be suspended."""
+        return sum(not run.suspension.stop(why) for run in self.under_way)
 
     @contextlib.contextmanager
     def _recorded(self, run: RunContext) -> Iterator[RunContext]:
@@ -214,7 +230,8 @@ class Execution:
         """Run an admitted program; `recorder` is that of a run which goes on. Keep it with its `known` parameters if it
         succeeds. It may be a part of a `whole`, around which layers stand already."""
         if recorder is None and session is None:
-            recorder = self._recorders.new(program)
+            recorders = self._services.get(RECORDERS)
+            recorder = recorders.new(program) if recorders is not None else None
         state = whole.state if whole else None
         with self._recorded(self.context(program, session, client, recorder, state=state)) as run:
             if program.functions and (idle := self._modules.idle(program.functions, program.principal)):

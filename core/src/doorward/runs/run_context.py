@@ -95,6 +95,7 @@ class RunContext(RunModules):
         recorder: Recorder | None = None,
         interceptor: Interceptor | None = None,
         state: RunState | None = None,
+        suspension: Suspension | None = None,
     ) -> None:
         import anyio
 
@@ -102,7 +103,7 @@ class RunContext(RunModules):
 
         super().__init__(program, broker, modules)
         self._recorder, self._interceptor = recorder, interceptor
-        self._suspension = Suspension(recorder)
+        self._suspension = suspension or Suspension(recorder)
         self._totals = RunTotals()
         self._schema_hashes = {**recorder.schemas} if recorder else {}
         self._withheld: SecretWithheld | None = None

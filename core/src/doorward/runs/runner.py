@@ -28,6 +28,7 @@ from doorward.model.errors import (
 )
 from doorward.model.outcomes import Outcome
 from doorward.model.programs import Failure, Finding, Program, ProgramResult
+from doorward.model.recording import WITHHOLDS
 from doorward.plugins.failures import kind_of
 from doorward.plugins.hook_answers import Answer
 from doorward.plugins.hooks import AwaitedAnswer
@@ -44,6 +45,7 @@ from doorward.secrets.scrubber import made_by
 from doorward.secrets.variants import as_bytes
 
 if TYPE_CHECKING:
+    from doorward.model.services import Services
     from doorward.plugins.manager import Plugins
     from doorward.runs.run_context import RunContext
     from doorward.sandboxes.executors import Executors
@@ -64,11 +66,11 @@ _SEARCHED_ERROR_CHARS = 2**20
 class Runs:
     """Runs programs, one `Outcome` each; nothing that a program does makes this raise."""
 
-    def __init__(self, executors: Executors, plugins: Plugins, secrets: Secrets, *, stores_plans: bool) -> None:
+    def __init__(self, executors: Executors, plugins: Plugins, secrets: Secrets, services: Services) -> None:
         self._executors = executors
         self._plugins = plugins
         self._secrets = secrets
-        self._stores_plans = stores_plans
+        self._services = services
 
     @cached_property
     def layers(self) -> RunLayers:
@@ -298,7 +300,7 @@ class Runs:
             "notes": (*notes, *run.notes, *filter(None, [read.note, run.note_on(read.value)])),
         }
         if ended.suspended:
-            common["notes"] += self._planned_instead(run)
+            common["notes"] += self._planned_instead(program, run)
             waits = waiting(program.run, run.suspension.waits)
             return Outcome(False, waiting=waits, ms=_ms_since(started), **common)
         if error is None:
@@ -339,14 +341,13 @@ class Runs:
             )
         return run.withheld
 
-    def _planned_instead(self, run: RunContext) -> tuple[str, ...]:
-        """That a plan asks a person once, if the run waits for what one answer serves."""
-        program, executors = run.program, self._executors
-        if not any(each.together for each in run.suspension.waits) or run.interceptor or not self._stores_plans:
+    def _planned_instead(self, program: Program, run: RunContext) -> tuple[str, ...]:
+        """That a person is asked once if the writes of a program are withheld, if the run waits for what one answer
+        serves."""
+        withholds = self._services.get(WITHHOLDS)
+        if withholds is None or run.interceptor or not any(each.together for each in run.suspension.waits):
             return ()
-        if not any(executors.may_run(name, program.language) and executors.may_plan(name) for name in executors.names):
-            return ()
-        return ('a person is asked once for all that a program writes, if it is run with mode="plan"',)
+        return tuple(filter(None, [withholds.instead(program)]))
 
 
 def _refusal(finding: Finding, answer: Sequence[Finding]) -> Failure:

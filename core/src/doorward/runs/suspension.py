@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 from doorward.data.offload import thread_to_its_end
 from doorward.model.errors import DoorwardError, LimitExceeded
 from doorward.model.waits import Wait
+from doorward.packages.install_hints import owner_brought
 
 if TYPE_CHECKING:
     import anyio
@@ -23,14 +24,16 @@ the other, some of them after an answer, and people are to be asked about all of
 
 class Suspension:
     """What the calls of one run wait for. Once all calls in flight wait, and no other has come for a moment, the run is
-    suspended: the block around its sandbox is cancelled. Without a `keeper` it cannot be."""
+    suspended: the block around its sandbox is cancelled. Without a `keeper` it cannot be.
+    `stored`: whether any run is stored here."""
 
     __slots__ = (
-        "_failed", "_in_flight", "_keeper", "_over", "_scope", "_stopping", "_timer", "_waiting", "parked", "waits",
+        "_failed", "_in_flight", "_keeper", "_over", "_scope", "_stopping", "_stored", "_timer", "_waiting", "parked",
+        "waits",
     )  # fmt: skip
 
-    def __init__(self, keeper: KeepsRun | None) -> None:
-        self._keeper = keeper
+    def __init__(self, keeper: KeepsRun | None, *, stored: bool = True) -> None:
+        self._keeper, self._stored = keeper, stored
         self._in_flight = self._waiting = 0
         self.waits: list[Wait] = []
         """What is waited for, for each call that waits."""
@@ -86,9 +89,10 @@ class Suspension:
         import anyio
 
         if why := self._why_not():
-            raise LimitExceeded(
-                f"{wait.what}; this run cannot wait for it: {why}", hint="The calls before it stay made, see `calls`."
-            )
+            hint = "The calls before it stay made, see `calls`."
+            if not self._stored:
+                hint += f" Nothing here stores runs: {owner_brought('mode', 'wait')}"
+            raise LimitExceeded(f"{wait.what}; this run cannot wait for it: {why}", hint=hint)
         self.waits.append(wait)
         self._waiting += 1
         self._look()

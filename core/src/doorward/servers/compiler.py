@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
+from itertools import chain
 
 import anyio
 
@@ -188,4 +189,6 @@ class Compiler:
         self._plugins.change(name, functions)
         functions = await anyio.to_thread.run_sync(otherwise_called, functions)
         settings = self._servers.configured[name].settings
-        return narrowed(replace(compiled, functions=functions), settings, self._servers.effect_of)
+        left, left_out = narrowed(replace(compiled, functions=functions), settings, self._servers.effect_of)
+        more = chain(*self._plugins.each("compile_warnings", list[str], server=name, functions=list(left.functions)))
+        return replace(left, warnings=[*left.warnings, *more]), left_out

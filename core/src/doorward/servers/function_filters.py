@@ -22,7 +22,7 @@ def narrowed(
     compiled: Compiled, settings: ServerSettings, effect_of: Callable[[Function], Effect] = effect
 ) -> tuple[Compiled, dict[str, list[str]]]:
     """The corrected compile, without the functions that `include`, `exclude` and `read_only` leave out, and with
-    warnings about patterns that fit nothing and calls that undo nothing; and the names of those left out, by key."""
+    warnings about patterns that fit nothing; and the names of those left out, by key."""
     compiled = corrected(compiled, settings)
     warnings = list(compiled.warnings)
     kept: list[Function] = []
@@ -45,10 +45,6 @@ def narrowed(
     unique: dict[str, Function] = {}
     for function in kept:
         unique.setdefault(function.name, function)
-    if settings.undo:
-        from doorward.servers.undo_checks import wrong_inverses
-
-        warnings += wrong_inverses(settings.undo, unique)
     skipped = [Skipped(f.id, f"the name {f.name} is taken") for f in kept if unique[f.name] is not f]
     skipped = [*compiled.skipped, *skipped]
     return replace(compiled, functions=[*unique.values()], warnings=warnings, skipped=skipped), left_out

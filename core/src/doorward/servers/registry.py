@@ -16,7 +16,6 @@ from doorward.access.principals import Principals
 from doorward.catalog.catalog import Catalog
 from doorward.config.config import Loaded, Server, module_name
 from doorward.config.settings import ServerSettings
-from doorward.config.undo_settings import InverseSettings
 from doorward.config.upstream_patterns import Upstream
 from doorward.data.json_writing import digest
 from doorward.host.logs import log
@@ -59,9 +58,6 @@ class Servers:
         self.configured: dict[str, Server] = {n: s for n, s in loaded.servers.items() if not s.settings.disabled}
         self.modules = {module_name(n): n for n in self.configured}
         self._exposing = {module_name(n): s.settings for n, s in self.configured.items() if s.settings.expose}
-        self.inverses: dict[str, InverseSettings] = {
-            f"{module_name(n)}.{each}": how for n, s in self.configured.items() for each, how in s.settings.undo.items()
-        }
         self.revision += 1
 
     async def renew(self, name: str) -> None:

@@ -17,7 +17,6 @@ from doorward.administration import contained, expected, indented, some, to_inst
 
 from doorward_cli import auth_suggestions
 from doorward_cli.doctor_secrets import about_secrets
-from doorward_cli.doctor_undo import about_undo
 from doorward_cli.installed_commands import other_commands, well_known
 from doorward_cli.policy import about_policy
 from doorward_cli.server_check import check_server
@@ -73,7 +72,6 @@ async def _all(project: Project) -> list[Check]:
             env_file = project.env_file or project.config.parent / ".env"
             checks += [Check(*found) async for found in about_secrets(gate, env_file)]
             checks += [Check(*found) async for found in about_policy(gate)]
-            checks += [Check(*found) for found in about_undo(gate)]
             checks += [check async for check in _executors(gate)]
             checks += [await _store(gate), await _cache(gate)]
             checks += [Check(f"observer {name}", True) for name in gate.observers.names]

@@ -186,7 +186,7 @@ async def _drained(gate: Gateway, shutdown: Shutdown) -> None:
     until = time.monotonic() + grace
     left = await gate.readiness.drain(max(grace / 2, grace - SUSPENDING_SECONDS))
     if left:
-        gate.runs.suspend("this server is being stopped")
+        gate.suspend_runs("this server is being stopped")
         left = await gate.readiness.drain(until - time.monotonic())
     if not left:
         await shutdown.answered(max(ANSWER_SECONDS, until - time.monotonic()))

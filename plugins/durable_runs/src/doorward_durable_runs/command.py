@@ -1,0 +1,216 @@
+"""`doorward runs`: the stored runs, for operators who ask what happened, let one go on, or play it again."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import anyio
+import click
+from doorward_cli.shared import Project, common, print_json, say, table, tell
+
+if TYPE_CHECKING:
+    from doorward import Outcome
+
+    from doorward_durable_runs.files.store import RunStore, StoredRun
+    from doorward_durable_runs.journal.journals import Journals
+
+
+@click.group()
+def runs() -> None:
+    """Runs that wait, were interrupted, died with their process, or are over: see [runs] in the configuration."""
+
+
+@runs.command("list")
+@common
+@click.option("--principal", metavar="NAME", help="Of this principal alone.")
+def list_(project: Project, principal: str | None) -> None:
+    """List them, the newest first."""
+    store = _store(project)
+    found, unread = store.all(principal), store.unread()
+    if project.json:
+        print_json({"runs": [_told(each) for each in found]} | ({"unread": unread} if unread else {}))
+    elif found:
+        table(["run", "principal", "state", "created", "about"], [_row(each) for each in found])
+    elif not unread:
+        say("no runs are stored; [runs] of the configuration says when they are", err=True)
+    if unread:
+        say(f"cannot be read: {unread}, stored with another `vault_key` or without one, or damaged", err=True)
+
+
+@runs.command()
+@common
+@click.argument("run")
+def show(project: Project, run: str) -> None:
+    """Show what RUN was given, its calls in order, and how each ended."""
+    stored = _store(project).show(run)
+    if project.json:
+        print_json({**_told(stored), "code": stored.given.code, "calls": _calls(stored)})
+        return
+    say(f"{run} of {stored.given.principal}: {_state(stored)}\n\n{stored.given.code.strip()}\n")
+    table(["call", "ended", "ms", "function and arguments"], [
+        (call["call"], call["ended"], call.get("ms", ""), call["made"]) for call in _calls(stored)
+    ])  # fmt: skip
+
+
+@runs.command()
+@common
+@click.argument("run")
+@click.option(
+    "--unknown",
+    type=click.Choice(["repeat", "fail", "made"]),
+    help="Of calls whose answers are lost: send them again, let the program know that nobody knows, or they were made.",
+)
+@click.option("--call", type=int, metavar="N", help="Of this call alone.")
+@click.option(
+    "--answer", metavar="JSON", help="What a call that was made has answered; without it the program gets null."
+)
+def resume(
+    project: Project, run: str, unknown: Literal["repeat", "fail", "made"] | None, call: int | None, answer: str | None
+) -> int:
+    """Let RUN go on where it stood, as its principal. No call is made twice.
+
+    Ends as `doorward run` does, with 4 if it waits again.
+    """
+    if answer is not None and unknown != "made":
+        raise click.UsageError("--answer is that of a call of which you say --unknown made")
+    if unknown is not None:
+        _answer(project, run, call, again=unknown == "repeat", made=(_read(answer),) if unknown == "made" else ())
+    return anyio.run(partial(_run, project, run, None))
+
+
+@runs.command()
+@common
+@click.argument("run")
+def cancel(project: Project, run: str) -> None:
+    """Forget RUN: it cannot be resumed any more."""
+    _store(project).remove(run)
+    if project.json:
+        print_json({"cancelled": run})
+    else:
+        say(f"{run} is forgotten")
+
+
+@runs.command()
+@common
+@click.argument("run")
+@click.option("--code", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="Run this program instead.")
+@click.option(
+    "--bundle", type=click.Path(path_type=Path, dir_okay=False), help="Write all that is known of it here instead."
+)
+def replay(project: Project, run: str, code: Path | None, bundle: Path | None) -> int:
+    """Run RUN again, on its recorded answers alone: nothing is sent. A call that it has not made then fails.
+
+    --bundle writes a file for a bug report, without credentials; read it before you send it.
+    """
+    if bundle is None:
+        return anyio.run(partial(_run, project, run, "" if code is None else code.read_text(encoding="utf-8"), True))
+    from doorward.administration import write_file
+
+    write_file(bundle, _bundle(_store(project).show(run)), private=True)
+    say(f"{bundle} is written; read it before you send it to anybody")
+    return 0
+
+
+async def _run(project: Project, run: str, code: str | None, offline: bool = False) -> int:
+    from doorward_durable_runs.stored_runs import STORED_RUNS
+
+    async with project.gateway(project.load()) as gate:
+        stored = gate.services[STORED_RUNS]
+        outcome: Outcome = await (
+            stored.replay(run, code=code or None) if offline else stored.resume(run, principal=None)
+        )
+    return tell(project, outcome)
+
+
+def _read(answer: str | None) -> Any:
+    try:
+        return None if answer is None else json.loads(answer)
+    except ValueError as error:
+        raise click.UsageError(f"--answer is no JSON: {error}") from None
+
+
+def _answer(project: Project, run: str, call: int | None, **said: Any) -> None:
+    if not _journals(project).answer(run, place=call, **said):
+        raise click.UsageError(f"the run {run} has no such call whose outcome is unknown")
+
+
+def _journals(project: Project) -> Journals:
+    from doorward_durable_runs.journal.journals import Journals
+
+    loaded = project.load()
+    return Journals.of(loaded, loaded.state_folder())
+
+
+def _store(project: Project) -> RunStore:
+    return _journals(project).store
+
+
+def _state(stored: StoredRun) -> str:
+    if stored.for_ == "plan":
+        return "it is a plan, and not committed"
+    if stored.state == "ended":
+        return "it succeeded" if stored.ok else "it failed"
+    from doorward_durable_runs.journal.journals import state_in_words
+
+    until = f", until {_time(stored.until)}" if stored.until else ""
+    known = {"running": "it runs", "waiting": f"it waits ({stored.for_}{until})"}
+    said = known.get(stored.state) or state_in_words(stored)
+    return f"{said}; it cannot be resumed: {stored.lost}" if stored.lost else said
+
+
+def _row(stored: StoredRun) -> tuple[str, ...]:
+    from doorward.administration import telling_line
+
+    given = stored.given
+    about = "; ".join(stored.what) or given.description or telling_line(given.code)
+    return given.run, given.principal, _state(stored), _time(given.created), about
+
+
+def _told(stored: StoredRun) -> dict[str, Any]:
+    given = stored.given
+    told = {"run": given.run, "principal": given.principal, "state": stored.state, "ok": stored.ok,
+            "for": stored.for_, "what": [*stored.what], "cannot": stored.lost, "description": given.description,
+            "created": _time(given.created), "expires": _time(given.expires)}  # fmt: skip
+    return {key: value for key, value in told.items() if value not in (None, "", [])}
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def _calls(stored: StoredRun) -> list[dict[str, Any]]:
+    """The calls of a run, as a person reads them."""
+    from doorward_durable_runs.journal.replay import StoredJournal
+
+    made, journal = [], StoredJournal.read(stored)
+    for entry in journal.entries:
+        ended = "not made" if stored.state == "waiting" else "no answer: not made, or it may be repeated"
+        if entry.sent:
+            ended = "unknown: its answer is lost" if stored.state != "running" else "sent"
+        if entry.change is not None and not entry.sent:
+            ended = "withheld" if entry.change.number > 0 else "not made: it needs answers of what is withheld"
+        if entry.ended:
+            ok = "ok" if entry.reply else "ok; its answer is not stored"
+            ended = f"{type(entry.error).__name__}: {entry.error}" if entry.error else ok
+        if entry.place in journal.undone:
+            ended += "; undone"
+        call = {"call": entry.place, "made": entry.text, "ended": ended}
+        made.append(call | ({"ms": round(entry.ms, 1)} if entry.ended else {}))
+    return made
+
+
+def _bundle(stored: StoredRun) -> bytes:
+    """All frames of a run as JSON. Credentials of ours are in no answer; what looks like one in the program, or in what
+    an API answered, is hidden."""
+    from dataclasses import asdict
+
+    from doorward.administration import mask_tokens
+
+    given = {key: value for key, value in asdict(stored.given).items() if key != "principal"}
+    frames = [{"kind": kind.decode(), **said} for kind, said in stored.frames[1:]]
+    text = json.dumps({"format": 1, "given": given, "frames": frames}, ensure_ascii=False, indent=1)
+    return mask_tokens(text, "[hidden]").encode(errors="replace")

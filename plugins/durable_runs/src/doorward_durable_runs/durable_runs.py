@@ -1,0 +1,43 @@
+"""The plugin that stores runs, and lets them go on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from anyio import to_thread
+from doorward import PluginContext, hookimpl
+from doorward.administration import RECORDERS
+
+from doorward_durable_runs.agent_tools import TOOL
+from doorward_durable_runs.journal.journals import Journals
+from doorward_durable_runs.stored_runs import STORED_RUNS, StoredRuns
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from doorward import AgentTool, Gateway
+
+
+class DurableRuns:
+    """Makes the journals of runs as `[runs]` says, and gives `STORED_RUNS`."""
+
+    def __init__(self, context: PluginContext) -> None:
+        self._journals: Journals | None = None
+
+    @hookimpl
+    def gateway_made(self, gateway: Gateway) -> None:
+        """See `doorward.plugins.hookspecs`."""
+        given = gateway.stores.more.get("runs") if gateway.stores is not None else None
+        journals = self._journals = Journals.of(gateway.loaded, gateway.state, given)
+        gateway.services.give(RECORDERS, journals)
+        gateway.services.give(STORED_RUNS, StoredRuns(journals, gateway))
+
+    @hookimpl
+    def agent_tools(self) -> Sequence[AgentTool]:
+        """See `doorward.plugins.hookspecs`."""
+        return [TOOL]
+
+    async def flush(self) -> None:
+        """Forget runs whose time is over: once everything has started, and at the end."""
+        if self._journals is not None:
+            await to_thread.run_sync(self._journals.store.sweep)

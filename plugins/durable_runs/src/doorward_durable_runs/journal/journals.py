@@ -1,0 +1,243 @@
+"""The journals of a gateway: one for each run that may have to wait, and those of stored runs that go on."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from doorward import Failure, InvalidArguments, Outcome, StateError, UnknownName
+from doorward.administration import telling_line
+from doorward_durable_runs.files.frames import NOT_KNOWN
+from doorward_durable_runs.files.given import Given
+from doorward_durable_runs.files.store import RESUMABLE, FileRuns
+from doorward_durable_runs.journal import commit_end
+from doorward_durable_runs.journal.entries import PATIENCE_SECONDS
+from doorward_durable_runs.journal.recorder import Journal
+from doorward_durable_runs.settings import RunSettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from doorward import Program
+    from doorward.administration import Loaded
+    from doorward_durable_runs.files.store import RunFile, RunStore, StoredRun
+    from doorward_durable_runs.journal.replay import StoredJournal
+
+
+_PATIENCE_WITH_OTHER_CODE = 0.05
+"""Other code may leave calls out: then answers do not wait long for them."""
+
+_SHOWN_RUNS = 5
+_LISTED_RUNS = 20
+_ABOUT_CHARACTERS = 80
+
+
+def state_in_words(stored: StoredRun) -> str:
+    """What became of a run that can go on."""
+    if stored.state == "interrupted" and stored.what:
+        return f"it was interrupted: {stored.what[0]}"
+    return RESUMABLE[stored.state]
+
+
+class TooEarly(StateError):
+    """The `stored` run waits until a time that is known, and has not come."""
+
+    def __init__(self, stored: StoredRun) -> None:
+        super().__init__(f"the run {stored.given.run} waits")
+        self.stored = stored
+
+
+class Journals:
+    """Makes journals as `[runs]` says."""
+
+    def __init__(self, store: RunStore, settings: RunSettings) -> None:
+        self.store, self.settings = store, settings
+
+    @classmethod
+    def of(cls, loaded: Loaded, state: Path, store: RunStore | None = None) -> Journals:
+        """Those of a configuration: in its state folder, if no other store is given."""
+        settings, key = getattr(loaded.config, "runs", None) or RunSettings(), loaded.config.vault_key
+        return cls(store or FileRuns(state / "runs", settings, key.reveal if key else None), settings)
+
+    def new(self, program: Program) -> Journal | None:
+        """The journal of a run that begins; `None` if nothing is stored of runs."""
+        if self.settings.durable == "never":
+            return None
+        return self._of(Given.of(program, self.settings.keep * 3600))
+
+    def claim(self, run: str, principal: str | None) -> tuple[Journal, Given, StoredJournal]:
+        """Hold a stored run, so that it can go on. Raises: UnknownName; TooEarly; StateError if it runs, or cannot go
+        on."""
+        try:
+            file, stored = self.store.claim(run, principal)
+        except UnknownName as error:
+            theirs = [each for each in self.store.all(principal) if each.state in RESUMABLE and not each.lost]
+            listed = ", ".join(
+                f"{each.given.run} ({each.for_ or state_in_words(each)})" for each in theirs[:_SHOWN_RUNS]
+            )
+            error.hint = f"These can be resumed: {listed}." if listed else error.hint
+            raise
+        try:
+            _check(stored)
+            if stored.state == "waiting" and stored.until > time.time():
+                raise TooEarly(stored)
+            said = _read(stored)
+            journal = self._of(stored.given, commits=said.committed)
+            journal.go_on(file, said)
+        except BaseException:
+            file.close()
+            raise
+        return journal, stored.given, said
+
+    def claim_or_outcome(self, run: str, principal: str | None) -> tuple[Journal, Given, StoredJournal] | Outcome:
+        """Hold a stored run; or tell how it ended, also if somebody else was quicker. Raises: as `claim`."""
+        if (outcome := self.outcome(run, principal)) is not None:
+            return outcome
+        try:
+            return self.claim(run, principal)
+        except StateError:
+            if (outcome := self.outcome(run, principal)) is None:
+                raise
+            return outcome
+
+    def outcome(self, run: str, principal: str | None) -> Outcome | None:
+        """How a run ended that is over; `None` if it is not, or if there is none. Raises: StateError."""
+        from doorward_durable_runs.journal import endings
+
+        try:
+            stored = self.store.show(run, principal)
+        except UnknownName:
+            return None
+        return endings.read(stored) if stored.state == "ended" else None
+
+    def open(self, principal: str | None) -> list[dict[str, Any]]:
+        """The runs of a principal that wait or were cut off, the newest first, without plans: what each waits for, and
+        what it has sent that may not be repeated."""
+        from doorward_durable_runs.journal.equal_runs import sent
+
+        found: list[dict[str, Any]] = []
+        for each in self.store.all(principal):
+            if each.state in RESUMABLE and each.for_ != "plan" and len(found) < _LISTED_RUNS:
+                with suppress(UnknownName, StateError):
+                    calls = sent(self.store.show(each.given.run, principal))
+                    found.append(_in_brief(each) | ({"sent": calls} if calls else {}))
+        return found
+
+    def give_up(self, run: str, principal: str | None) -> None:
+        """End a run that waits or was cut off, so that its program may be run again. What it did stays stored.
+
+        Raises: UnknownName; StateError if it runs, or has ended.
+        """
+        from doorward_durable_runs.journal import endings
+
+        file, stored = self.store.claim(run, principal)
+        try:
+            if stored.state == "ended":
+                raise _over(run)
+            error = Failure("program", "GivenUp", "this run was given up", hint="Its program may be run again.")
+            end = {"ok": False, "at": time.time(), "outcome": endings.said(Outcome(False, error=error))}
+            file.append([(b"O", end)])
+        finally:
+            file.close()
+
+    def plan(self, stored: StoredRun) -> StoredJournal:
+        """What is stored of a plan that can be committed. Raises: StateError if it cannot be."""
+        run = stored.given.run
+        if stored.state == "ended":
+            hint = f'resume_run("{run}") tells what came of it; for an operator: doorward runs show {run}'
+            came = commit_end.told(run, _read(stored).entries, (), ok=bool(stored.ok)) or ["it was committed"]
+            raise StateError(f"the plan {run} is over: {came[0].rstrip('.')}", hint=hint)
+        if stored.given.expires <= time.time():
+            raise StateError(f"the plan {run} is older than plans are kept", hint="Plan the program anew.")
+        said = _read(stored)
+        if said.committed or stored.for_ != "plan":
+            was = "is committed in part" if said.committed else "is not complete"
+            raise StateError(f"the plan {run} {was}", hint=f'resume_run("{run}") lets it go on.')
+        return said
+
+    def commit(self, file: RunFile, given: Given, said: StoredJournal) -> Journal:
+        """The journal of a run that commits a stored plan, whose file is held. Raises: StateError."""
+        journal = self._of(given, commits=True)
+        journal.go_on(file, said)
+        return journal
+
+    def replay(self, run: str, code: str | None) -> tuple[Journal, Given, StoredJournal]:
+        """A stored run to be played again on its recorded answers alone, perhaps with other code. Raises: UnknownName,
+        StateError."""
+        stored = self.store.show(run)
+        given = stored.given if code is None else replace(stored.given, code=code)
+        said = _read(stored)
+        journal = self._of(given, commits=said.committed)
+        journal.play(said, PATIENCE_SECONDS if code is None else _PATIENCE_WITH_OTHER_CODE)
+        return journal, given, said
+
+    def answer(self, run: str, *, again: bool = False, made: tuple[Any, ...] = (), place: int | None = None) -> int:
+        """Say of the calls of a run whose outcome is unknown, or of the one at a place, whether they are sent again; or
+        that they were `made`, and what the program gets as the answer.
+
+        Returns: how many they are. Raises: UnknownName, StateError; InvalidArguments if an answer is said of several.
+        """
+        file, stored = self.store.claim(run, None)
+        try:
+            _check(stored)
+            unknown = [each for each in _read(stored).unknown if place in (None, each.place)]
+            if made not in ((), (None,)) and len(unknown) > 1:
+                places = ", ".join(str(entry.place) for entry in unknown)
+                raise InvalidArguments("an answer is that of one call", hint=f"Say of which: {places}.")
+            how = {"made": made[0]} if made else {"again": again}
+            if unknown:
+                file.append([(b"A", {"n": entry.place, **how}) for entry in unknown])
+        finally:
+            file.close()
+        return len(unknown)
+
+    def _of(self, given: Given, *, commits: bool = False) -> Journal:
+        kind: type[Journal] = Journal
+        if commits:
+            from doorward_durable_runs.journal.commit_journal import CommitJournal
+
+            kind = CommitJournal
+        always = self.settings.durable == "always" and not given.plan  # a plan that dies is simply made again
+        return kind(given, self.store, always=always, most=self.settings.max_bytes)
+
+
+def _read(stored: StoredRun) -> StoredJournal:
+    from doorward_durable_runs.journal.replay import StoredJournal
+
+    return StoredJournal.read(stored)
+
+
+def _in_brief(stored: StoredRun) -> dict[str, Any]:
+    given = stored.given
+    created = datetime.fromtimestamp(given.created, UTC).isoformat(timespec="seconds")
+    about = given.description or telling_line(given.code)[:_ABOUT_CHARACTERS]
+    said = {"run": given.run, "state": RESUMABLE[stored.state], "for": [*stored.what], "cannot_resume": stored.lost}
+    return {key: value for key, value in (said | {"begun": created, "program": about}).items() if value}
+
+
+def _over(run: str, how: str = "") -> StateError:
+    return StateError(f"the run {run} is over{how}", hint=f"What it did: doorward runs show {run}")
+
+
+def _check(stored: StoredRun) -> None:
+    """Raises: StateError if a run cannot go on."""
+    run = stored.given.run
+    if stored.state == "ended":
+        raise _over(run, ": it succeeded" if stored.ok else ": it failed")
+    if stored.for_ == "plan":
+        raise StateError(f"the run {run} is a plan, and complete", hint=f'commit_plan("{run}") carries it out.')
+    if stored.lost:
+        raise StateError(f"the run {run} cannot be resumed: {stored.lost}", hint=_what_it_sent(stored))
+    if stored.given.expires <= time.time():
+        raise StateError(f"the run {run} is older than runs are kept", hint=_what_it_sent(stored))
+
+
+def _what_it_sent(stored: StoredRun) -> str:
+    from doorward_durable_runs.journal.sent import sent_calls
+
+    if stored.given.at_once and not any(kind == b"W" for kind, _ in stored.frames):
+        return NOT_KNOWN
+    return sent_calls(_read(stored).entries)

@@ -1,0 +1,105 @@
+"""The stored runs of a gateway: those that wait go on, and all can be played again."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from anyio import to_thread
+from doorward import LOCAL, DoorwardError, Outcome, Service, Wait
+from doorward.administration import parameters_if_readable, thread_to_its_end
+from doorward.administration import waiting_run as waiting
+
+from doorward_durable_runs.journal.journals import TooEarly
+
+if TYPE_CHECKING:
+    from doorward import Client, Gateway, Program
+
+    from doorward_durable_runs.files.given import Given
+    from doorward_durable_runs.journal.journals import Journals
+    from doorward_durable_runs.journal.recorder import Journal
+    from doorward_durable_runs.journal.replay import StoredJournal
+
+
+STORED_RUNS = Service["StoredRuns"]("what resumes stored runs", "doorward-durable-runs")
+
+
+class StoredRuns:
+    """Resumes runs of a gateway, and plays them again. `journals` has what is stored of them."""
+
+    def __init__(self, journals: Journals, gateway: Gateway) -> None:
+        self.journals, self._gateway = journals, gateway
+
+    @property
+    def can_wait(self) -> bool:
+        """Whether runs may be there that can be resumed: agents are told how only then. They are where calls may have
+        to wait, and after an end of `serve` that suspended them."""
+        durable, layers = self.journals.settings.durable, self._gateway.broker.layers.all
+        waits = durable == "always" or (durable == "waits" and any(layer.waits for _, layer in layers))
+        return waits or self.journals.store.any()
+
+    async def resume(self, run: str, *, principal: str | None = LOCAL, client: Client | None = None) -> Outcome:
+        """Let a suspended run go on, or one whose process died: its program runs again and is fed the recorded answers,
+        and only calls that were not made yet go out. `principal`: whose run it must be; `None` is the operator.
+
+        Of a run that is over, the outcome is told once more: whoever asked may have lost it. One that waits for a time
+        which has not come is not run: the answer says when."""
+        try:
+            if principal is not None:
+                await self._gateway.admission.admit(principal)
+            await self._gateway.ready()
+            found = await thread_to_its_end(self.journals.claim_or_outcome, run, principal, give_up=_let_go)
+            if isinstance(found, Outcome):
+                return found
+            journal, given, stored = found
+        except TooEarly as early:
+            waits = [Wait("limit", each, early.stored.until) for each in early.stored.what]
+            return Outcome(False, waiting=waiting(run, waits))
+        except DoorwardError as error:
+            return self._gateway.admission.refused(error, "", principal or LOCAL)
+        program = self.again(given, stored, principal)
+        known = {**parameters_if_readable(program.code, program.language), **program.params}
+        return await self._gateway.execution.run(program, known, None, client, journal)
+
+    async def open(self, *, principal: str = LOCAL) -> Outcome:
+        """The runs of a principal that can be resumed, as the value of an outcome."""
+        try:
+            await self._gateway.admission.admit(principal)
+        except DoorwardError as error:
+            return self._gateway.admission.refused(error, "", principal)
+        return Outcome(True, value=await to_thread.run_sync(self.journals.open, principal))
+
+    async def give_up(self, run: str, *, principal: str = LOCAL) -> Outcome:
+        """Let a run not go on any more, so that its program may be run again."""
+        try:
+            await self._gateway.admission.admit(principal)
+            await thread_to_its_end(self.journals.give_up, run, principal)
+        except DoorwardError as error:
+            return self._gateway.admission.refused(error, "", principal)
+        return Outcome(True, value=f"the run {run} is given up; its program may be run again")
+
+    async def replay(self, run: str, *, code: str | None = None) -> Outcome:
+        """Run the program of a stored run again, or other `code`, on its recorded answers alone: nothing is sent. It is
+        a run of its own to observers.
+
+        Raises: UnknownName, StateError.
+        """
+        await self._gateway.ready()
+        journal, given, stored = await to_thread.run_sync(self.journals.replay, run, code)
+        program = replace(self.again(given, stored, None), run=secrets.token_hex(8))
+        return await self._gateway.execution.run(program, None, None, None, journal)
+
+    def again(self, given: Given, stored: StoredJournal, principal: str | None) -> Program:
+        """The program of a stored run, whose files are there again, for its `principal` as who asks now. One that
+        commits a plan writes."""
+        for kept, content, is_text in stored.files:
+            self._gateway.artefacts.restore(kept.uri, content, kept.type, given.principal, kept.name, is_text=is_text)
+        program = given.program(self._gateway.limits)
+        who = self._gateway.admission.known(given.principal if principal is None else principal)
+        return replace(program, principal=who, plan=program.plan and not stored.committed)
+
+
+def _let_go(found: tuple[Journal, Given, StoredJournal] | Outcome) -> None:
+    if not isinstance(found, Outcome):
+        found[0].close()

@@ -1,0 +1,360 @@
+"""Durable runs that end for a reason that passes: nothing that they sent is forgotten, sent again or taken for not made."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from doorward import Call, Door, Program, ProgramResult, RefusedForNow, SandboxDied, hookimpl
+from doorward.model.errors import StateError
+from doorward_durable_runs import STORED_RUNS
+from doorward_durable_runs.files.store import _File
+from doorward_durable_runs.journal.replay import StoredJournal
+from doorward_testing.samples import Weather, _Running
+
+from .conftest import ALWAYS
+
+pytestmark = pytest.mark.anyio
+
+SMALL = ALWAYS.replace('"always"', '"always"\nruns.max_bytes = 1000')
+WRITES = """
+for city in ["Oslo", "Rome", "Bergen"]:
+    await weather.add_station(city=city)
+    await weather.get_forecast(city=city)
+result = "done"
+"""
+BIG = f"await weather.big()\n{WRITES}"
+STATIONS = ["add_station Oslo", "add_station Rome", "add_station Bergen"]
+
+
+def written(calls: list[str]) -> list[str]:
+    return [call for call in calls if call.startswith("add_station")]
+
+
+def shown(gate: Any) -> dict[str, str]:
+    """How each call of the one stored run ended, as it is stored."""
+    (stored,) = gate.services[STORED_RUNS].journals.store.all()
+    whole = gate.services[STORED_RUNS].journals.store.show(stored.given.run)
+    return {entry.text: _ended(entry) for entry in StoredJournal.read(whole).entries}
+
+
+def _ended(entry: Any) -> str:
+    if not entry.ended:
+        return "unknown: its answer is lost" if entry.sent else "no answer: not made, or it may be repeated"
+    if entry.error:
+        return f"{type(entry.error).__name__}: {entry.error}"
+    return "ok" if entry.reply else "ok; its answer is not stored"
+
+
+@contextmanager
+def a_disk_with_room_for(fits: Callable[[Any], bool], monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What does not fit is not written."""
+    append = _File.append
+
+    def append_if_it_fits(self: _File, said: Any) -> int:
+        if not fits(said):
+            raise StateError("the disk is full", hint="Tell the operator.")
+        return append(self, said)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_File, "append", append_if_it_fits)
+        yield
+
+
+def small(said: Any) -> bool:
+    return len(repr(said)) < 3000
+
+
+async def leave_at(gate: Any, code: str, monkeypatch: pytest.MonkeyPatch, at: str) -> None:
+    """Run a program whose client leaves while a call with this city is out."""
+    call, out = Weather.call, asyncio.Event()
+
+    async def stays_out(self: Weather, asked: Call) -> Any:
+        answer = await call(self, asked)
+        if asked.arguments.get("city") == at:
+            out.set()
+            await asyncio.Event().wait()
+        return answer
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Weather, "call", stays_out)
+        task = asyncio.ensure_future(gate.execute(code))
+        await out.wait()
+        task.cancel()
+        await asyncio.wait([task])
+
+
+# Answers that are more than is stored of one run
+
+
+async def test_each_write_is_stored_to_the_end(
+    doorward_host: Any, calls: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a run that goes on although it cannot be resumed: who asks for it is told what it sent, not to run it again."""
+    async with doorward_host.gateway(SMALL) as gate:
+        await leave_at(gate, BIG, monkeypatch, "Bergen")
+        assert written(calls) == STATIONS
+        ended = shown(gate)
+        assert ended["weather.big [[], {}]"] == "ok; its answer is not stored"
+        assert ended['weather.add_station [[], {"city": "Oslo"}]'] == "ok; its answer is not stored"
+        assert ended['weather.add_station [[], {"city": "Bergen"}]'] == "unknown: its answer is lost"
+        (stored,) = gate.services[STORED_RUNS].journals.store.all()
+        refused = (await gate.services[STORED_RUNS].resume(stored.given.run)).error
+        assert "cannot be resumed: its answers are more than is stored of one run" in refused.message
+        assert all(city in refused.hint for city in ("Oslo", "Rome", "Bergen"))
+        assert "would send them again" in refused.hint
+    assert written(calls) == STATIONS
+
+
+async def test_a_run_whose_answers_are_too_many_ends_as_any_other(doorward_host: Any, calls: list[str]) -> None:
+    """It has its outcome, and its errors are stored without what makes them large."""
+    code = f"{BIG}\ntry:\n    await weather.fail()\nexcept Exception:\n    pass"
+    async with doorward_host.gateway(SMALL) as gate:
+        assert (await gate.execute(code)).value == "done"
+        ended = shown(gate)
+        assert ended["weather.fail [[], {}]"] == "ApiError: 404: no such city (token )"
+        (stored,) = gate.services[STORED_RUNS].journals.store.all()
+        assert (stored.state, stored.ok) == ("ended", True)
+        replayed = await gate.services[STORED_RUNS].replay(stored.given.run)
+        assert "the run has no answer to this call: weather.big" in replayed.error.message
+
+
+@pytest.mark.parametrize("repeats", [False, True])
+async def test_what_no_executor_repeats_is_stored_all_the_same(
+    doorward_host: Any, calls: list[str], monkeypatch: pytest.MonkeyPatch, repeats: bool
+) -> None:
+    """A run that cannot be resumed from its start on, because its executor repeats no program, shows what it sent."""
+    monkeypatch.setattr("doorward.sandboxes.executors.Executors.repeats", lambda self, name: repeats)
+    async with doorward_host.gateway(ALWAYS) as gate:
+        await leave_at(gate, WRITES, monkeypatch, "Rome")
+        (stored,) = gate.services[STORED_RUNS].journals.store.all()
+        assert bool(stored.lost) is not repeats
+        assert shown(gate)['weather.add_station [[], {"city": "Rome"}]'] == "unknown: its answer is lost"
+
+
+# A disk on which little fits
+
+
+async def test_nothing_is_sent_after_an_answer_that_could_not_be_stored(
+    doorward_host: Any, calls: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where smaller things still fit. Once there is room the run goes on, and each write is made once."""
+    async with doorward_host.gateway(ALWAYS) as gate:
+        with a_disk_with_room_for(small, monkeypatch):
+            error = (await gate.execute(BIG)).error
+        assert "weather.add_station was not called, because nothing can be stored before" in error.message
+        assert written(calls) == []
+        (stored,) = gate.services[STORED_RUNS].journals.store.all()
+        assert (stored.state, stored.lost) == ("interrupted", "")
+        assert stored.what == (error.message,)
+        assert (await gate.services[STORED_RUNS].resume(stored.given.run)).value == "done"
+    assert written(calls) == STATIONS
+
+
+async def test_an_answer_is_stored_as_soon_as_there_is_room(
+    doorward_host: Any, calls: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the next write, which goes out then: the run can be resumed, and its reads are not made again."""
+    full = [False]
+    call = Weather.call
+
+    async def fills_and_frees(self: Weather, asked: Call) -> Any:
+        full[0] = asked.function.name == "big"
+        return await call(self, asked)
+
+    monkeypatch.setattr(Weather, "call", fills_and_frees)
+    code = "await weather.big()\nawait weather.get_forecast(city='Rome')\n" + WRITES
+    async with doorward_host.gateway(ALWAYS) as gate:
+        with a_disk_with_room_for(lambda said: not full[0], monkeypatch):
+            assert (await gate.execute(code)).value == "done"
+        assert set(shown(gate).values()) == {"ok"}
+
+
+async def test_an_end_for_which_there_is_little_room_is_an_end(
+    doorward_host: Any, calls: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that succeeded is not taken for one whose process died, though its value could not be stored."""
+    async with doorward_host.gateway(ALWAYS) as gate:
+        with a_disk_with_room_for(small, monkeypatch):
+            assert (await gate.execute(f"{WRITES}\nresult = 'x' * 5000")).ok
+        (stored,) = gate.services[STORED_RUNS].journals.store.all()
+        assert (stored.state, stored.ok) == ("ended", True)
+        assert "is over: it succeeded" in (await gate.services[STORED_RUNS].resume(stored.given.run)).error.message
+    assert written(calls) == STATIONS
+
+
+# What must be recorded, or read, before a call and cannot be
+
+
+def refuses_rome(doorward_host: Any, error: Exception) -> list[bool]:
+    """A guard that raises an error before calls about Rome, once something is in the list."""
+    full: list[bool] = []
+
+    class Guard:
+        def __init__(self, context: Any) -> None:
+            pass
+
+        @hookimpl
+        def guard_call(self, call: Call) -> str | None:
+            if full and call.arguments.get("city") == "Rome":
+                raise error
+            return None
+
+    doorward_host.install("plugin", "guard", Guard)
+    return full
+
+
+@pytest.mark.parametrize("error", [RefusedForNow("the log is full", hint="Tell the operator."), StateError("no disk")])
+async def test_what_stops_all_calls_for_now_is_no_answer(
+    doorward_host: Any, calls: list[str], error: Exception
+) -> None:
+    """A durable run stops before the call, whatever its program catches, and goes on with it when it is resumed."""
+    full = refuses_rome(doorward_host, error)
+    config = ALWAYS.replace("plugins = []", 'plugins = ["guard"]')
+    code = (
+        WRITES.replace("\n    ", "\n        ")
+        .replace("]:\n", "]:\n    try:\n", 1)
+        .replace("\nresult", "\n    except Exception:\n        pass\nresult")
+    )
+    async with doorward_host.gateway(config) as gate:
+        full.append(True)
+        stopped = (await gate.execute(code)).error
+        assert f"weather.add_station was not called, because {error}" in stopped.message
+        assert "The calls before it were made" in stopped.hint
+        assert 'resume_run("' in stopped.hint
+        assert written(calls) == STATIONS[:1]
+        full.clear()
+        (stored,) = gate.services[STORED_RUNS].journals.store.all()
+        assert (await gate.services[STORED_RUNS].resume(stored.given.run)).value == "done"
+    assert written(calls) == STATIONS
+
+
+async def test_a_run_that_is_too_large_ends_there_too(doorward_host: Any, calls: list[str]) -> None:
+    """It asked to be durable: what stops its calls is not an answer that its program may overlook."""
+    refuses_rome(doorward_host, RefusedForNow("the log is full")).append(True)
+    code = """
+await weather.big()
+for city in ["Oslo", "Rome"]:
+    try:
+        await weather.add_station(city=city)
+    except Exception:
+        pass
+"""
+    async with doorward_host.gateway(SMALL.replace("plugins = []", 'plugins = ["guard"]')) as gate:
+        stopped = (await gate.execute(code)).error
+        assert "weather.add_station was not called, because the log is full" in stopped.message
+        assert "This run cannot be resumed" in stopped.hint
+    assert written(calls) == STATIONS[:1]
+
+
+async def test_a_write_that_may_be_repeated_is_shown_while_it_is_out(
+    doorward_host: Any, calls: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who looks at a run that was killed then learns of it."""
+    seen: list[dict[str, str]] = []
+    call = Weather.call
+
+    async def look(self: Weather, asked: Call) -> Any:
+        if not asked.function.read_only:
+            seen.append(shown(gate))
+        return await call(self, asked)
+
+    monkeypatch.setattr("doorward.calls.broker.may_repeat", lambda function: True)
+    monkeypatch.setattr(Weather, "call", look)
+    async with doorward_host.gateway(ALWAYS) as gate:
+        assert (await gate.execute(WRITES)).ok
+    assert [[*each.values()][-1] for each in seen] == ["no answer: not made, or it may be repeated"] * 3
+
+
+# Sandboxes that die
+
+
+@pytest.fixture
+def kills(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Cities whose calls kill the sandbox of their run, once they are out."""
+    cities: set[str] = set()
+    dead = asyncio.Event()
+    run, call = _Running.run, Weather.call
+
+    async def dies(self: _Running, program: Program, door: Door) -> ProgramResult:
+        dead.clear()
+        running, died = asyncio.ensure_future(run(self, program, door)), asyncio.ensure_future(dead.wait())
+        try:
+            await asyncio.wait([running, died], return_when="FIRST_COMPLETED")
+        finally:
+            died.cancel()
+        if not dead.is_set():
+            return await running
+        running.cancel()
+        await asyncio.wait([running])
+        raise SandboxDied("the sandbox died of SIGKILL", hint="Do less at once.")
+
+    async def kill(self: Weather, asked: Call) -> Any:
+        answer = await call(self, asked)
+        if (asked.function.read_only, asked.arguments.get("city") in cities) == (True, True):
+            dead.set()
+            await asyncio.Event().wait()
+        return answer
+
+    monkeypatch.setattr(_Running, "run", dies)
+    monkeypatch.setattr(Weather, "call", kill)
+    return cities
+
+
+async def test_a_run_whose_sandbox_was_killed_goes_on(doorward_host: Any, calls: list[str], kills: set[str]) -> None:
+    """As often as it is killed from outside, at one place and another: no write is made twice."""
+    async with doorward_host.gateway(ALWAYS) as gate:
+        kills.add("Oslo")
+        died = await gate.execute(WRITES)
+        assert (died.error.type, died.error.message) == ("SandboxDied", "the sandbox died of SIGKILL")
+        (stored,) = gate.services[STORED_RUNS].journals.store.all()
+        run = stored.given.run
+        assert f'resume_run("{run}") goes on from there; no write is made twice' in died.error.hint
+        assert (stored.state, stored.what) == ("interrupted", ("the sandbox died of SIGKILL",))
+        kills.symmetric_difference_update({"Oslo", "Rome"})
+        assert (await gate.services[STORED_RUNS].resume(run)).error.hint == died.error.hint
+        kills.clear()
+        assert (await gate.services[STORED_RUNS].resume(run)).value == "done"
+    assert written(calls) == STATIONS
+
+
+async def test_a_program_that_kills_its_sandbox_is_over(doorward_host: Any, calls: list[str], kills: set[str]) -> None:
+    """The second time at the same place, which its outcome says; before, it can be resumed."""
+    async with doorward_host.gateway(ALWAYS) as gate:
+        kills.add("Rome")
+        await gate.execute(WRITES)
+        (stored,) = gate.services[STORED_RUNS].journals.store.all()
+        ended = (await gate.services[STORED_RUNS].resume(stored.given.run)).error
+        assert ended.type == "SandboxDied"
+        assert "a second time: it is the program that ends it" in ended.hint
+        assert "look what is there" in ended.hint
+        assert gate.services[STORED_RUNS].journals.store.show(stored.given.run).state == "ended"
+    assert written(calls) == STATIONS[:2]
+
+
+async def test_a_killed_sandbox_of_a_run_that_is_too_large(
+    doorward_host: Any, calls: list[str], kills: set[str]
+) -> None:
+    """That it cannot be resumed is said, with the reason."""
+    async with doorward_host.gateway(SMALL) as gate:
+        kills.add("Rome")
+        hint = (await gate.execute(BIG)).error.hint
+    assert hint.startswith("This run cannot be resumed: its answers are more than is stored of one run")
+    assert written(calls) == STATIONS[:2]
+
+
+async def test_a_program_that_called_nothing_is_not_kept_for_its_dead_sandbox(
+    doorward_host: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is run again as it is: nothing was sent."""
+
+    async def dies(self: _Running, program: Program, door: Door) -> ProgramResult:
+        raise SandboxDied("the sandbox died of SIGKILL", hint="Do less at once.")
+
+    monkeypatch.setattr(_Running, "run", dies)
+    async with doorward_host.gateway(ALWAYS) as gate:
+        assert (await gate.execute("1")).error.hint == "Do less at once."
+        assert gate.services[STORED_RUNS].journals.store.all() == []
