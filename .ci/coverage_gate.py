@@ -22,7 +22,7 @@ EVERYTHING = ["core/src", "libs/*/src", "plugins/*/src", "examples/*/src"]
 GROUPS = {
     "all of src": (90, EVERYTHING),
     "broker": (95, ["core/src/doorward/calls"]),
-    "policy": (95, ["core/src/doorward/access", "core/src/doorward/policy"]),
+    "policy": (95, ["core/src/doorward/access", "plugins/policy_rules/src"]),
     "scrubber": (95, ["core/src/doorward/secrets", "plugins/secrets/src"]),
     "jail": (95, ["libs/jail/src"]),
     "http": (95, ["libs/http/src"]),

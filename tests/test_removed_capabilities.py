@@ -26,6 +26,12 @@ class Capability(NamedTuple):
 
 CAPABILITIES = [
     Capability(
+        "doorward-policy-rules",
+        '[[policy.rules]]\nmatch = "other"\nthen = "deny"\n',
+        ("DOORWARD_POLICY__DEFAULT", "allow"),
+        command="policy explain",
+    ),
+    Capability(
         "doorward-approvals",
         "[approvals]\nlogin = true\n",
         ("DOORWARD_APPROVALS__LOGIN", "true"),
@@ -122,7 +128,7 @@ def test_its_command_says_what_to_install(
     """Nobody guesses."""
     found: Any = index(doorward_host, capability.distribution)
     monkeypatch.setattr("doorward.config.distribution.find_index", lambda: found)
-    ended = cli(capability.command)
+    ended = cli(*capability.command.split())
     assert (ended.code, f"pip install {capability.distribution}" in ended.err) == (2, True), ended.err
 
 

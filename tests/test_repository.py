@@ -69,6 +69,7 @@ COMMANDS = {
     "clients": {"connect", "import", "setup"},
     "durable_runs": {"runs", "runs.commit", "runs.undo"},
     "search": {"learned"},
+    "policy_rules": {"policy.accept", "policy.explain"},
 }
 """Folders that have commands besides what they are called by."""
 OWNED = ("doorward.table", "doorward.server_key")
@@ -288,14 +289,18 @@ def test_what_standard_brings() -> None:
             *SEVERAL["cli"],
             *("approvals", "audit", "budgets", "learned", "serve", "token", "health", "sandbox"),
             *("connect", "import", "setup", "runs", "runs.commit", "runs.undo"),
+            *COMMANDS["policy_rules"],
         },
         "doorward.executor": {"monty"},
         "doorward.plugins": {
             *("approvals", "ast", "audit_jsonl", "budgets", "clients", "cmd", "compat", "keyring", "plans", "runs"),
-            *("search", "undo"),
+            *("rules", "search", "undo"),
         },
         "doorward.server_key": {"price", "undo"},
-        "doorward.table": {"approvals", "budgets", "plans", "runs", "search", "search_view", "search_views"},
+        "doorward.table": {
+            *("approvals", "budgets", "plans", "policy.default", "policy.new", "policy.rules", "runs", "search"),
+            *("search_view", "search_views"),
+        },
         "doorward.source": {"openapi", "mcp"},
     }
 

@@ -11,8 +11,11 @@ import pytest
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.model.functions import Compiled, Function
+from doorward_testing import Host
 from doorward_testing.samples import CONFIG, InProcess, MemoryCache, Weather, WeatherSettings
 from hypothesis import strategies as st
+
+from . import simple_rules
 
 __all__ = ["CONFIG", "InProcess", "MemoryCache", "Weather", "WeatherSettings"]
 
@@ -20,6 +23,13 @@ __all__ = ["CONFIG", "InProcess", "MemoryCache", "Weather", "WeatherSettings"]
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture
+def doorward_host(doorward_host: Host) -> Host:
+    """A host whose configurations may have simple rules."""
+    simple_rules.install(doorward_host)
+    return doorward_host
 
 
 @pytest.fixture

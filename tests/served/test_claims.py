@@ -19,10 +19,10 @@ RULES = """
 [groups]
 night = ["erin"]
 [principals.dora.attributes]
-team = "visitors"
+teams = ["visitors"]
 [[policy.rules]]
 match = "shelf.get_item"
-when = 'attributes.team != "keepers" || "night" in groups'
+when = '!("keepers" in attributes.teams) || "night" in groups'
 then = "deny"
 """
 LOOKS = "import shelf\nresult = [repr(globals()), repr(shelf.get_item), str(dir())]"
@@ -44,11 +44,11 @@ async def test_claims_decide_and_stay_here(api: Api, issuer: Issuer, tmp_path: P
     received = []
     with project.http() as (url, _):
         for who, claims, allowed in (
-            ("carol", {"team": "keepers"}, True),
-            ("carol", {"team": "others"}, False),
+            ("carol", {"teams": ["keepers", "others"]}, True),
+            ("carol", {"teams": ["others"]}, False),
             ("carol", {}, False),
-            ("dora", {"team": "keepers"}, False),
-            ("erin", {"team": "keepers"}, False),
+            ("dora", {"teams": ["keepers", "others"]}, False),
+            ("erin", {"teams": ["keepers", "others"]}, False),
         ):
             token = issuer.token(who, audience=AUDIENCE, email="canary@example.com", **claims)
             async with connected(url, token, "auto") as agent:

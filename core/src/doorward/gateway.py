@@ -43,7 +43,6 @@ from doorward.observers.observers import Observers
 from doorward.packages.index import Index
 from doorward.plugins.deciders import Deciders
 from doorward.plugins.manager import Plugins
-from doorward.policy.choice import rules_of
 from doorward.program_api.discovery import Discovery
 from doorward.program_api.helper_cards import MODULE, HelperCards
 from doorward.program_api.helpers import HELPERS, Helpers
@@ -100,8 +99,6 @@ class Gateway:
         self.executors = Executors(loaded, plugins, self.state)
         self.languages = Languages(self.executors, without_code=self.config.surface == "calls")
         policy, cards = Policy(loaded, self.principals, self.servers.upstreams), HelperCards(HELPERS)
-        if (rules := rules_of(loaded, self.servers.upstreams)) is not None:
-            plugins.manager.register(rules, "doorward.rules")
         policy.use(Deciders(plugins))
         functions = FunctionLookup(self.catalog, self.servers, policy, self.search_engine)
         self.counters = UsageFile(self.state / "usage.db")

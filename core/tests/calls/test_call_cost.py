@@ -152,21 +152,6 @@ async def test_a_journal_costs_a_call_next_to_nothing(doorward_host: Any, tmp_pa
     assert system["always", "write"] == ["lseek", "write"] * 2
 
 
-async def test_rules_for_others_cost_a_call_nothing(doorward_host: Any) -> None:
-    """Which rules name a function is found out once: a hundred that name others cost as much as one."""
-    rule, found = '[[policy.rules]]\nmatch = "other{}.*"\nthen = "deny"\n', []
-    for count in (1, 100):
-        config = CONFIG + "".join(rule.format(n) for n in range(count))
-        async with doorward_host.gateway(config) as gate:
-            await gate.call(CALL[0], CALL[2])
-            run = gate.execution.of_call("local")
-            await run.call(*CALL)
-            with counted() as calls:
-                await run.call(*CALL)
-            found.append(calls["call"] + calls["c_call"])
-    assert found[1] - found[0] <= 5
-
-
 @pytest.mark.parametrize(("read_only", "most"), [(False, 5), (True, 70)], ids=["of others", "its own"])
 async def test_a_layer_costs_a_call_little(doorward_host: Any, read_only: bool, most: int) -> None:
     """Next to nothing, if it stands around calls of other functions."""

@@ -45,7 +45,7 @@ def host(doorward_host: Any) -> Any:
     return doorward_host
 
 
-@pytest.mark.parametrize("manifest", ['[required]\nplugins = ["reads_only"]\n', '[locked.policy]\nnew = "allow"\n'])
+@pytest.mark.parametrize("manifest", ['[required]\nplugins = ["reads_only"]\n', '[locked.policy]\nallow = ["*"]\n'])
 async def test_a_flipped_function_is_compiled_again_at_the_start(
     host: Any, distro: Callable[..., None], manifest: str
 ) -> None:

@@ -20,7 +20,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(autouse=True)
 def _installed(doorward_host: Any) -> None:
-    doorward_host.install_real("approvals", "runs", "plans")
+    doorward_host.install_real("approvals", "runs", "plans", "doorward-policy-rules")
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from doorward.model.errors import ConfigError
@@ -16,6 +17,11 @@ from doorward_cli.shared import Project
 TEXT = '[servers.a]\nsource = "openapi"\nspec = "a.json"\n'
 RULE = '[[policy.rules]]\nmatch = "a"\nthen = "{}"\n'
 ODD = RULE.format("confirm") + 'when = "args."\n'
+
+
+@pytest.fixture(autouse=True)
+def _rules(doorward_host: Any) -> None:
+    doorward_host.install_real("doorward-policy-rules")
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,11 @@ DENIALS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _rules(host: Any) -> None:
+    host.install_real("doorward-policy-rules")
+
+
 @pytest.fixture
 def gateway(host: Any, upstream: Any, document: Any) -> Any:
     """A gateway with the functions above; `/go` redirects to `next`, by the status in `upstream.status`."""

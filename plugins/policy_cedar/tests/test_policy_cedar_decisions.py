@@ -26,6 +26,11 @@ when { context.args.rate.greaterThan(decimal("1.5")) };
 """
 
 
+@pytest.fixture(autouse=True)
+def _rules(doorward_host: Any) -> None:
+    doorward_host.install_real("doorward-policy-rules")
+
+
 @pytest.fixture
 def cedar(host: Any, tmp_path: Path) -> CedarPolicies:
     file = tmp_path / "policies.cedar"

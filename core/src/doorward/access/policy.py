@@ -69,6 +69,9 @@ class Policy:
     """`[policy]` of the active distribution and of the configuration, and within them the table of the principal in
     `[principals]`; then what `deciders` say. `upstreams` answers where a call of a principal may go."""
 
+    decides = False
+    """Whether calls are decided one by one, with their arguments."""
+
     def __init__(
         self, loaded: Loaded, principals: Principals, upstreams: Callable[[Function, str], Sequence[Upstream]]
     ) -> None:
@@ -76,12 +79,11 @@ class Policy:
         self._principals = principals
         self._upstreams = upstreams
         self._deciders: Deciders | None = None
-        self.decides = False
-        """Whether calls are decided one by one, with their arguments."""
 
     def use(self, deciders: Deciders) -> None:
         """Have these decide as well, if there are any."""
-        self._deciders, self.decides = (deciders, True) if deciders.all else (None, False)
+        if deciders.all:
+            self._deciders, self.decides = deciders, True
 
     def scope(self, principal: str) -> Scope | None:
         """What `allows` depends on for a principal; `None` if it allows every function."""
@@ -215,11 +217,11 @@ class Reached:
 
 
 def tables(loaded: Loaded) -> dict[str, Rules]:
-    """The `[policy]` of the active distribution, if there is one, and that of the configuration, by whose each is."""
-    found = {"the operator's policy": Rules(loaded.config.policy.allow, loaded.config.policy.deny)}
-    if active := loaded.distribution:
-        found = {f"the policy of {active.given_by}": Rules(active.policy.allow, active.policy.deny)} | found
-    return found
+    """The tables `[policy]` that hold, by what a refusal calls them."""
+    return {
+        f"the policy of {whose}" if whose else "the operator's policy": Rules(policy.allow, policy.deny)
+        for whose, policy in loaded.policies.items()
+    }
 
 
 def wanted(function: Function, settings: ServerSettings, effect_of: Callable[[Function], Effect] = effect) -> bool:

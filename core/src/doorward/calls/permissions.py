@@ -39,8 +39,10 @@ class Permissions:
 
     def check(self, program: Program, function: Function) -> None:
         """Check the policy and the configuration of the server. Raises: Refused; DoorwardError if it cannot be told."""
-        if refusal := self.policy.refusal(program, function):
-            hidden = self.policy.hidden(function, program.principal)
+        policy = self.policy
+        refusal = policy.refusal(program, function) if policy.decides else policy.refusal_by_lists(program, function)
+        if refusal is not None:
+            hidden = policy.hidden(function, program.principal)
             raise _refused(refusal, hidden.rule if hidden else "")
         if key := self._left_out_by(function):
             raise Refused(left_out(function.qualified, key), hint=LEFT_OUT_HINT)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from doorward.config.settings import Config, ServerSettings
+from doorward.config.settings import Config, PolicySettings, ServerSettings
 from doorward.config.validation import validate
 from doorward.host import files
 from doorward.host.cached_file import stamp
@@ -26,6 +26,7 @@ from doorward.secrets.store import Secrets
 
 if TYPE_CHECKING:
     from doorward.config.distribution import Distribution
+    from doorward.config.manifest import ManifestPolicy
     from doorward.packages.index import Entry, Index
 
 DEFAULT_FILE = "doorward.toml"
@@ -89,9 +90,16 @@ class Loaded:
     index: Index | None = None
     """The plugins among which the owners of tables are found; `None`: those that are installed."""
     owned: frozenset[str] = frozenset()
-    """The top-level tables that belong to plugins."""
+    """The tables, and keys of tables, that belong to plugins."""
     owners: tuple[Entry, ...] = ()
     """The plugins that are in use because the configuration has a table or a key of theirs."""
+
+    @property
+    def policies(self) -> dict[str, PolicySettings | ManifestPolicy]:
+        """The tables `[policy]` that hold, by whose each is: that of a distribution, if one is active; and "", the
+        configuration's own."""
+        active = self.distribution
+        return {**({active.given_by: active.policy} if active else {}), "": self.config.policy}
 
     def state_folder(self) -> Path:
         """The folder of the catalog, cached programs and the audit log: the configured `state`, else a folder for this
@@ -180,14 +188,14 @@ def _loaded(
 ) -> Loaded:
     from doorward.config.distribution import find_index, layers
     from doorward.config.environment import from_environment, require_settings
-    from doorward.config.owned import model_for, owners
+    from doorward.config.owned import model_for, owner, owners, tables_in
 
     index = given or find_index()
     tables_of_plugins = [entry.name for entry in index.of("table")]
-    require_settings(secrets, [*Config.model_fields, *tables_of_plugins])
+    require_settings(secrets, [*Config.model_fields, *(name for name in tables_of_plugins if "." not in name)])
     found, text, repeated = now
     data, named, required = layers(text, secrets, options, active=active)
-    config = validate(model_for(data, index), data, secrets=secrets, place=file.name, also=tables_of_plugins)
+    config = validate(model_for(tables_in(data), index), data, secrets=secrets, place=file.name, also=tables_of_plugins)
     servers: dict[str, Server] = {}
     broken: dict[str, ConfigError] = dict(repeated)
     modules: dict[str, str] = {}
@@ -214,8 +222,9 @@ def _loaded(
         for table, named_tables in given.items()
         for name in (named_tables if isinstance(named_tables, Mapping) else ())
     )
-    owned = type(config).model_fields.keys() - Config.model_fields.keys()
-    used = owners(owned, {key for server in servers.values() for key in server.owned}, index)
+    owned = {name for name in tables_in(data) if owner("table", name, index) is not None}
+    keys = {key for server in servers.values() for key in server.owned}
+    used = owners(owned | (active.owned if active else set()), keys, index)
     return Loaded(
         config, folder, file.name, secrets, servers, broken, named, file.absolute(), principals, _rest(data), found,
         active, required, options, tables, given, frozenset(owned), tuple(used),

@@ -28,6 +28,8 @@ class Distribution(NamedTuple):
     entry: Entry
     manifest: Manifest
     locks: Locks
+    owned: set[str]
+    """The keys of its policy that belong to plugins: `policy.rules`."""
 
     @property
     def given_by(self) -> str:
@@ -77,14 +79,17 @@ def find_distribution() -> Distribution | None:
     if entry is None:
         return None
     from doorward.config.locks import Locks
-    from doorward.config.manifest import Manifest
+    from doorward.config.manifest import Manifest, manifest_for
+    from doorward.config.owned import owner, tables_in
     from doorward.config.validation import validate
 
     place = f"{MANIFEST} of {entry.given_by}"
     index = find_index()
-    manifest = validate(Manifest, raw_manifest(entry), secrets=None, place=place, index=index)
+    raw = raw_manifest(entry)
+    manifest = validate(manifest_for(Manifest, raw, index), raw, secrets=None, place=place, index=index)
     base = _with_required(manifest, merge(_core(), merge(manifest.defaults, manifest.locked)))
-    return Distribution(entry, manifest, Locks(manifest, base, entry.given_by, index))
+    owned = {name for name in tables_in({"policy": raw.get("policy")}) if owner("table", name, index) is not None}
+    return Distribution(entry, manifest, Locks(manifest, base, entry.given_by, index), owned)
 
 
 def find_index() -> Index:

@@ -11,7 +11,7 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from doorward.config.manifest import Manifest, Path, begins, dotted, leaves, path_of
-from doorward.config.owned import model_for
+from doorward.config.owned import model_for, tables_of
 from doorward.config.settings import Config, ServerSettings
 from doorward.model.errors import ConfigError
 from doorward.packages.index import Index
@@ -75,7 +75,7 @@ class Locks:
         """Whether two values of a key mean the same: as its model reads them, in the table where they stand."""
         if given is _ABSENT:
             return False
-        model = model_for(path[:1], self._index)
+        model = model_for(tables_of(path, self._index), self._index)
         one, other = (_plain(_read(model, self._base, path, value)) for value in (given, wanted))
         if path[0] in _SETS and path != _RULES and isinstance(one, list) and isinstance(other, list):
             return sorted(map(repr, one)) == sorted(map(repr, other))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -16,18 +16,17 @@ from pydantic import (
     StringConstraints,
     ValidationError,
     ValidationInfo,
+    create_model,
     field_validator,
     model_validator,
 )
 
-from doorward.config.owned import model_for
-from doorward.config.rule_settings import RuleSettings
+from doorward.config.owned import model_for, tables_in, tables_of, with_keys
 from doorward.config.settings import Config
 from doorward.config.upstream_patterns import Pattern
 from doorward.config.validation import explain, known_keys
 from doorward.data.clean_text import clean_text
 from doorward.data.near_names import in_place_of
-from doorward.model.decisions import Then
 from doorward.packages.index import Index
 from doorward.secrets import references
 
@@ -56,6 +55,8 @@ _PART = re.compile(r'"(?P<quoted>[^"]+)"|(?P<bare>[A-Za-z0-9_*-]+)')
 Hash = Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
 """The hash of a distribution's installed files."""
 
+M = TypeVar("M", bound="Manifest")
+
 Path = tuple[str, ...]
 """The keys that lead to a table or a value: `hooks.audit_jsonl.path`."""
 
@@ -78,10 +79,6 @@ class ManifestPolicy(_Table):
 
     allow: list[Pattern] = Field([ANY], description="What may be called, if the user's policy allows it as well")
     deny: list[Pattern] = Field([], description="What may not be called, whatever the user's policy says")
-    rules: list[RuleSettings] = Field(
-        [], description="What is decided of calls beside the user's rules: the stricter of both counts"
-    )
-    default: Then = Field("allow", description="What is decided of calls that no rule of these fits")
 
 
 class Branding(_Table):
@@ -169,7 +166,7 @@ class Manifest(_Table):
             if ANY in table.get(kind, ()):
                 raise ValueError(f'[{kind}."*"] is for one that is called so; only in [principals] it is everyone')
         try:
-            _model_for(table, info).model_validate(table)
+            _model_for(tables_in(table), info).model_validate(table)
         except ValidationError as error:
             if wrong := [explain(Config, each) for each in error.errors() if not _given_elsewhere(each)]:
                 raise ValueError("; ".join(wrong)) from None
@@ -181,7 +178,7 @@ class Manifest(_Table):
         for text in texts:
             path = path_of(text)
             for depth, key in enumerate(path):
-                known = known_keys(_model_for(path[:1], info), path[:depth])
+                known = known_keys(_model_for(tables_of(path, _index(info)), info), path[:depth])
                 if known and key not in (*known, ANY):
                     raise ValueError(f"{text!r}: unknown key {key!r}{in_place_of(key, known)}")
         return texts
@@ -190,7 +187,19 @@ class Manifest(_Table):
 def _model_for(names: Iterable[str], info: ValidationInfo) -> type[Config]:
     """The model of a configuration that has these tables, of core and of the plugins that are known. Raises:
     ConfigError."""
-    return model_for(names, (info.context or {}).get("index") or Index([]))
+    return model_for(names, _index(info))
+
+
+def _index(info: ValidationInfo) -> Index:
+    return (info.context or {}).get("index") or Index([])
+
+
+def manifest_for(base: type[M], data: Mapping[str, Any], index: Index) -> type[M]:
+    """The model of a manifest whose `[policy]` has these keys, some of which may belong to plugins. Raises:
+    ConfigError."""
+    policy = with_keys(ManifestPolicy, "policy", tables_in({"policy": data.get("policy")}), index)
+    given: Any = {} if policy is ManifestPolicy else {"policy": (policy, policy())}
+    return create_model(base.__name__, __base__=base, **given) if given else base
 
 
 def begins(path: Path, start: Path) -> bool:

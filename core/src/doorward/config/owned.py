@@ -1,16 +1,17 @@
-"""The tables of the configuration, and the keys of servers, that belong to plugins: `[[budgets]]`, `price`.
+"""The tables of the configuration, the keys of its tables and those of servers, that belong to plugins.
 
-An entry point in `doorward.table` or `doorward.server_key` is called like the table or the key, and gives the type of
-what stands there: a `Settings`, a list of such, or any other type that pydantic knows. It is imported when a
+An entry point in `doorward.table` or `doorward.server_key` is called like the table or the key (`budgets`, `price`; a
+key of a table of core's is `policy.rules`), and gives the type of what stands there: a `Settings`, a list of such, or
+any other type that pydantic knows, perhaps with a default (`Annotated[…, Field("allow")]`). It is imported when a
 configuration has the table or the key, and then the plugin of its distribution is in use, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from pydantic import Field, TypeAdapter, ValidationError, WrapValidator, create_model
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError, WrapValidator, create_model
 
 from doorward.config.settings import Config, ServerSettings
 from doorward.model.errors import ConfigError, DoorwardError
@@ -18,26 +19,75 @@ from doorward.model.errors import ConfigError, DoorwardError
 if TYPE_CHECKING:
     from doorward.packages.index import Entry, Index
 
-M = TypeVar("M", Config, ServerSettings)
+T = TypeVar("T", bound=BaseModel)
+
+
+def tables_in(data: Mapping[str, Any]) -> Iterator[str]:
+    """The tables of a configuration, and the keys in those of core: `policy`, `policy.rules`."""
+    for name, table in data.items():
+        yield name
+        if isinstance(table, Mapping) and _table_of_core(name) is not None:
+            yield from (f"{name}.{key}" for key in table)
+
+
+def tables_of(path: Sequence[str], index: Index) -> list[str]:
+    """The table that a path of keys begins with, and all the keys of plugins in it."""
+    below = f"{path[0]}."
+    return [path[0], *(entry.name for entry in index.of("table") if entry.name.startswith(below))]
 
 
 def model_for(names: Iterable[str], index: Index) -> type[Config]:
-    """The model of a configuration that has these tables. Raises: ConfigError for one whose owner cannot be used."""
-    return _with(Config, "table", names, index)
+    """The model of a configuration that has these tables, and keys of tables (see `tables_in`). Raises: ConfigError for
+    one whose owner cannot be used."""
+    names = [*names]
+    tables: Any = _fields("table", (name for name in names if "." not in name), index)
+    for table in dict.fromkeys(name.partition(".")[0] for name in names if "." in name):
+        base = _table_of_core(table)
+        if base is not None and (model := with_keys(base, table, names, index)) is not base:
+            about = Config.model_fields[table].description
+            tables[table] = model, Field(default_factory=model, description=about)
+    return create_model("Config", __base__=Config, __doc__=Config.__doc__, **tables) if tables else Config
+
+
+def with_keys(base: type[T], table: str, names: Iterable[str], index: Index) -> type[T]:
+    """The model of a table of core, with those of the named keys that belong to plugins. Raises: ConfigError."""
+    found = _fields("table", (name for name in names if name.startswith(f"{table}.")), index)
+    keys: Any = {name.partition(".")[2]: field for name, field in found.items()}
+    return create_model(base.__name__, __base__=base, __doc__=base.__doc__, **keys) if keys else base
 
 
 def server_model_for(keys: Iterable[str], index: Index) -> type[ServerSettings]:
     """The model of a server that has these keys. Raises: ConfigError."""
-    return _with(ServerSettings, "server_key", keys, index)
+    fields: Any = _fields("server_key", keys, index)
+    if not fields:
+        return ServerSettings
+    return create_model("ServerSettings", __base__=ServerSettings, __doc__=ServerSettings.__doc__, **fields)
 
 
-def _with(base: type[M], kind: str, names: Iterable[str], index: Index) -> type[M]:
-    fields: Any = {}
+def _fields(kind: str, names: Iterable[str], index: Index) -> dict[str, Any]:
+    """The fields of those that belong to plugins. Raises: ConfigError."""
+    found: dict[str, Any] = {}
     for name in names:
         if (entry := owner(kind, name, index)) is not None:
-            about: Any = Field(default_factory=dict, description=f"Of {entry.distribution}")
-            fields[name] = type_of(entry, index), about
-    return create_model(base.__name__, __base__=base, __doc__=base.__doc__, **fields) if fields else base
+            given = type_of(entry, index)
+            default = TypeAdapter(given).get_default_value()
+            about: Any = {"default_factory": dict} if default is None else {"default": default.value}
+            found[name] = given, Field(**about, description=f"Of {entry.distribution}")
+    return found
+
+
+def _table_of_core(name: str) -> type[BaseModel] | None:
+    """The model of a table of core."""
+    model = Config.model_fields[name].annotation if name in Config.model_fields else None
+    return model if isinstance(model, type) and issubclass(model, BaseModel) else None
+
+
+def _is_of_core(kind: str, name: str) -> bool:
+    table, dot, key = name.partition(".")
+    if kind == "table" and dot:
+        model = _table_of_core(table)
+        return model is None or key in model.model_fields
+    return name in (Config if kind == "table" else ServerSettings).model_fields
 
 
 def owner(kind: str, name: str, index: Index) -> Entry | None:
@@ -45,7 +95,7 @@ def owner(kind: str, name: str, index: Index) -> Entry | None:
 
     Raises: ConfigError if several do, or one that is not allowed here.
     """
-    if name in (Config if kind == "table" else ServerSettings).model_fields:
+    if _is_of_core(kind, name):
         return None
     found = index.named(kind, name)
     if len(found) > 1:

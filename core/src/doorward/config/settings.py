@@ -19,9 +19,8 @@ from pydantic import (
 
 from doorward.config import limit_keys
 from doorward.config.http_settings import HttpSettings
-from doorward.config.rule_settings import RuleSettings
 from doorward.config.upstream_patterns import Pattern
-from doorward.model.decisions import Effect, Then
+from doorward.model.decisions import Effect
 from doorward.model.limits import Limits
 from doorward.model.principals import LOCAL
 from doorward.model.settings import Settings
@@ -51,11 +50,6 @@ class PolicySettings(Settings):
 
     allow: list[Pattern] = Field(["*"], description="What programs may call")
     deny: list[Pattern] = Field([], description="What they may not call; wins")
-    rules: list[RuleSettings] = Field([], description="What is decided of calls; the first rule that fits counts")
-    default: Then = Field("allow", description="What is decided of calls that no rule fits")
-    new: Then = Field(
-        "allow", description="At least this for functions that are not among those of the last `doorward policy accept`"
-    )
     classes: dict[Effect, list[Pattern]] = Field(
         {}, description="What functions do, where their document is wrong or cannot be trusted: patterns by class"
     )

@@ -67,19 +67,25 @@ def explain(model: type[BaseModel], error: Mapping[str, Any], also: Iterable[str
     if path[-1] in Config.model_fields and not (issubclass(model, Config) and len(path) == 1):
         return f"unknown key {key!r}: {path[-1]} is a key of the top, and stands above the first [table] of the file"
     known = sorted({*known_keys(model, path[:-1]), *(also if len(path) == 1 else ())})
-    kind = "" if len(path) > 1 else "table" if issubclass(model, Config) else "server_key" if also else ""
-    if kind and (brings := owner_brought(kind, str(path[-1]))):
+    kind = "table" if len(path) > 1 or issubclass(model, Config) else "server_key" if also else ""
+    if kind and (brings := owner_brought(kind, key)):
         return f"unknown key {key!r}: {brings}"
     return f"unknown key {key!r}{in_place_of(str(path[-1]), known)}{_of_owner(model, path)}"
 
 
 def _of_owner(model: type[BaseModel], path: Sequence[Any]) -> str:
-    """Whose a table of the configuration is that belongs to a plugin, in brackets."""
+    """Whose a table of the configuration is, or a key of one, that belongs to a plugin, in brackets."""
     from doorward.config.settings import Config
 
-    if not issubclass(model, Config) or path[0] not in model.model_fields.keys() - Config.model_fields.keys():
+    if not issubclass(model, Config):
         return ""
-    return f" ({model.model_fields[str(path[0])].description})"
+    own: Any = Config
+    for key in path[:2]:
+        if key not in getattr(own, "model_fields", {}):
+            found = getattr(model, "model_fields", {}).get(key)
+            return f" ({found.description})" if found else ""
+        own, model = own.model_fields[key].annotation, model.model_fields[key].annotation  # type: ignore[assignment]
+    return ""
 
 
 def known_keys(model: Any, path: Sequence[Any]) -> list[str]:

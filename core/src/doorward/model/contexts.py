@@ -75,7 +75,8 @@ class PluginContext(Generic[SettingsT]):
     A plugin that owns tables of the configuration, or keys of servers, finds what they say in `tables`, by name, and by
     `server_key(SERVER, KEY)`: the value, or `None`; servers may change while a gateway is open. `members(NAMES, PLACE)`
     is for a setting that names principals: it returns whether one is meant by names, wildcards and `@GROUP`, and raises
-    ConfigError for an unknown group.
+    ConfigError for an unknown group. One that owns keys of `[policy]` finds in `policies` the tables that hold, by
+    whose each is, an organisation's distribution first; "" is the configuration's own.
 
     `principal` says whose credentials an auth is for: `local`, unless the server is `per_principal` (the server's
     setting). `presented` is the access token that the principal brought last over HTTP, if any, to be exchanged
@@ -97,6 +98,7 @@ class PluginContext(Generic[SettingsT]):
     tables: Mapping[str, Any] = field(default_factory=dict)
     server_key: Callable[[str, str], Any] = lambda server, key: None
     members: Callable[[Iterable[str], str], Callable[[str], bool]] = _by_name
+    policies: Mapping[str, Any] = field(default_factory=dict)
 
     def with_settings(self, settings: Other) -> PluginContext[Other]:
         """This context with other settings, for a driver that builds on another one and hands its context on."""

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -197,12 +198,12 @@ class Plugins:
 
         Raises: PluginError, ConfigError.
         """
-        tables = {name: getattr(loaded.config, name) for name in loaded.owned}
+        tables = {name: attrgetter(name)(loaded.config) for name in loaded.owned}
         more["vault_key"] = key.reveal if (key := loaded.config.vault_key) else None
 
         def made(name: str, plugin: Any) -> Any:
             if isinstance(plugin, type):
-                return self.made("plugin", name, loaded, state, tables=tables, **more)
+                return self.made("plugin", name, loaded, state, tables=tables, policies=loaded.policies, **more)
             if name in loaded.config.hooks:
                 place = f"{loaded.file} [hooks.{name}]"
                 raise ConfigError(f"{self.id('plugin', name)} is no class, and takes no settings", place=place)

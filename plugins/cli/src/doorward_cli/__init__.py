@@ -13,7 +13,19 @@ from typing import TYPE_CHECKING, Any
 _EXPORTS = {
     "command_line": ("main",),
     "installed_commands": ("is_own_command", "known_commands"),
-    "shared": ("CheckProvider", "Project", "common", "described", "plain", "print_json", "say", "table"),
+    "completion": ("complete_functions", "complete_servers"),
+    "shared": (
+        "EXIT_CODES",
+        "CheckProvider",
+        "Project",
+        "common",
+        "described",
+        "json_object",
+        "plain",
+        "print_json",
+        "say",
+        "table",
+    ),
     "config_file": ("change_config",),
     "compile": ("client_command", "compile_now"),
     "first_configuration": ("first_start",),
@@ -37,6 +49,8 @@ if TYPE_CHECKING:
     from doorward_cli.command_line import main as main
     from doorward_cli.compile import client_command as client_command
     from doorward_cli.compile import compile_now as compile_now
+    from doorward_cli.completion import complete_functions as complete_functions
+    from doorward_cli.completion import complete_servers as complete_servers
     from doorward_cli.config_file import change_config as change_config
     from doorward_cli.first_configuration import first_start as first_start
     from doorward_cli.installed_commands import is_own_command as is_own_command

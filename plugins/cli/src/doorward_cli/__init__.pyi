@@ -2,6 +2,8 @@
 from doorward_cli.command_line import main as main
 from doorward_cli.compile import client_command as client_command
 from doorward_cli.compile import compile_now as compile_now
+from doorward_cli.completion import complete_functions as complete_functions
+from doorward_cli.completion import complete_servers as complete_servers
 from doorward_cli.config_file import change_config as change_config
 from doorward_cli.first_configuration import first_start as first_start
 from doorward_cli.installed_commands import is_own_command as is_own_command
@@ -13,9 +15,11 @@ from doorward_cli.servers import put_server as put_server
 from doorward_cli.servers import server_name as server_name
 from doorward_cli.servers import servers_of as servers_of
 from doorward_cli.shared import CheckProvider as CheckProvider
+from doorward_cli.shared import EXIT_CODES as EXIT_CODES
 from doorward_cli.shared import Project as Project
 from doorward_cli.shared import common as common
 from doorward_cli.shared import described as described
+from doorward_cli.shared import json_object as json_object
 from doorward_cli.shared import plain as plain
 from doorward_cli.shared import print_json as print_json
 from doorward_cli.shared import say as say
@@ -26,6 +30,7 @@ from doorward_cli.variables import write_env as write_env
 
 __all__ = [
     "CheckProvider",
+    "EXIT_CODES",
     "Project",
     "Variables",
     "begin",
@@ -34,9 +39,12 @@ __all__ = [
     "client_command",
     "common",
     "compile_now",
+    "complete_functions",
+    "complete_servers",
     "described",
     "first_start",
     "is_own_command",
+    "json_object",
     "known_commands",
     "main",
     "plain",

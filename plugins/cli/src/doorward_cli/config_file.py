@@ -25,7 +25,7 @@ def change_config(project: Project, text: Text, check: Callable[[Loaded], object
 
     Raises: ConfigError; then the file is as it was.
     """
-    from doorward.administration import check_rules, load_config
+    from doorward.administration import load_config
 
     file = project.config
     with alone(file):
@@ -33,7 +33,6 @@ def change_config(project: Project, text: Text, check: Callable[[Loaded], object
         if new is None:
             return False
         loaded = load_config(file, env_file=project.env_file, text=new)
-        check_rules(loaded)
         check(loaded)
         write_file(file, new.encode())
         return True

@@ -18,7 +18,6 @@ from doorward.administration import contained, expected, indented, some, to_inst
 from doorward_cli import auth_suggestions
 from doorward_cli.doctor_secrets import about_secrets
 from doorward_cli.installed_commands import other_commands, well_known
-from doorward_cli.policy import about_policy
 from doorward_cli.server_check import check_server
 from doorward_cli.shared import CheckProvider, Project, common, described, plain, print_json, say
 from doorward_cli.suggest import of_doctor
@@ -71,7 +70,6 @@ async def _all(project: Project) -> list[Check]:
             checks += [check async for check in _principals(gate)]
             env_file = project.env_file or project.config.parent / ".env"
             checks += [Check(*found) async for found in about_secrets(gate, env_file)]
-            checks += [Check(*found) async for found in about_policy(gate)]
             checks += [check async for check in _executors(gate)]
             checks += [await _store(gate), await _cache(gate)]
             checks += [Check(f"observer {name}", True) for name in gate.observers.names]

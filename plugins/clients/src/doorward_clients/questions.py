@@ -30,7 +30,7 @@ def ask(project: Project) -> None:
         values["executor"] = names
     if limits := _limits(config.limits):
         values["limits"] = limits
-    if config.policy.rules:
+    if getattr(config.policy, "rules", []):
         say("Which calls wait for a person: `[policy] rules` say so already")
     elif classes := _CONFIRMED[_confirmed()]:
         values["policy"] = {"rules": [{"class": classes, "then": "confirm"}]}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from doorward import ConfigError, Index, installed, validate
-from doorward.administration import Manifest
+from doorward.administration import Manifest, manifest_for
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
@@ -113,4 +113,5 @@ def read(folder: Path) -> Source:
         raise ConfigError("there is no such file", place=str(file), hint="Copy distributions/acme.") from None
     except (OSError, ValueError) as error:
         raise ConfigError(f"cannot be read: {error}", place=str(file)) from None
-    return validate(Source, data, secrets=None, place=FILE, index=Index(installed()))
+    index = Index(installed())
+    return validate(manifest_for(Source, data, index), data, secrets=None, place=FILE, index=index)

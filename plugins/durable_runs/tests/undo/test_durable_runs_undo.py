@@ -41,6 +41,11 @@ result = (await weather.read(id=one))["name"]
 """
 
 
+@pytest.fixture(autouse=True)
+def _rules(doorward_host: Any) -> None:
+    doorward_host.install_real("doorward-approvals", "doorward-policy-rules")
+
+
 class Shelf:
     """Things, and the calls that came."""
 

@@ -8,12 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from doorward import Call, Decision, DoorwardError, Refused, hookimpl
-from doorward.model.errors import ConfigError
-from doorward.model.functions import Function
-from doorward.model.programs import Program
-
-from ..conftest import CONFIG
+from doorward import Call, ConfigError, Decision, DoorwardError, Function, Program, Refused, hookimpl
+from doorward_testing.samples import CONFIG
 
 pytestmark = pytest.mark.anyio
 
@@ -34,7 +30,7 @@ async def decided(gate: Any, name: str = FORECAST, made: int = 0, principal: str
 
 def rules_in(gate: Any) -> Any:
     """The plugin that has the rules."""
-    return gate.plugins.manager.get_plugin("doorward.rules")
+    return gate.plugins.manager.get_plugin("rules")
 
 
 @pytest.mark.slow

@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from doorward.access.rules import Rules
-from doorward.model.decisions import Decision
-from doorward.model.functions import Function
-from doorward.policy.conditions import Condition
+from doorward import Decision, Function
+from doorward.administration import Rules
+
+from doorward_policy_rules.conditions import Condition
 
 if TYPE_CHECKING:
-    from doorward.access.effects import Effects
-    from doorward.access.groups import Groups
-    from doorward.config.rule_settings import RuleSettings
-    from doorward.config.upstream_patterns import Upstream
+    from doorward.administration import Effects, Upstream
+
+    from doorward_policy_rules.settings import RuleSettings
 
 Upstreams = Callable[[], Sequence["Upstream"]]
+_NAME = re.compile(r"[^@*?\[][^*?\[]*")
+"""A principal's name: no wildcards, and no group."""
+
+Members = Callable[[Iterable[str], str], Callable[[str], bool]]
+"""See `PluginContext.members`."""
 
 
 class Rule:
     """A rule, and its `name` as a person finds it. Raises: ConfigError, with the place, if it is wrong."""
 
-    def __init__(self, settings: RuleSettings, name: str, file: str, groups: Groups, effects: Effects) -> None:
-        place = f"{file} {name}"
+    def __init__(self, settings: RuleSettings, name: str, whose: str, members: Members, effects: Effects) -> None:
+        place = f"{whose} {name}".strip()
         self.settings, self.name = settings, name
         self.decision = Decision(settings.then, name, settings.reason)
         self.condition = Condition(settings.when, place) if settings.when else None
-        self.principals = groups.members(settings.principal, place)
+        self.is_for = members(settings.principal, place)
         self._effects, self._classes = effects, frozenset(settings.effects)
         # What is allowed is meant as it is written; what is not, in every form that leads to the same upstream.
         self._allows = settings.then == "allow"
@@ -49,7 +54,7 @@ class Rule:
             return "it names other functions"
         if (own := self._effects.of(function)) not in self._classes:
             return f"the function's class is {own}"
-        return "" if self.principals.fit(principal) else f"it is not for {principal}"
+        return "" if self.is_for(principal) else f"it is not for {principal}"
 
     def covers(self, function: Function, route: str, upstreams: Upstreams) -> bool:
         """Whether a rule that fits also holds for a request by its method and whole path: what is allowed by a route is
@@ -62,3 +67,11 @@ class Rule:
         if self._allows or self._effects.of(function) not in self._classes:
             return False
         return self._patterns.forbids_route(function, route, upstreams) == "deny"
+
+    def covers_principals(self, other: Rule) -> bool:
+        """Whether it is for all principals that another rule is for."""
+        own = self.settings.principal
+        return "*" in own or all(
+            name in own or (_NAME.fullmatch(name) is not None and self.is_for(name))
+            for name in other.settings.principal
+        )

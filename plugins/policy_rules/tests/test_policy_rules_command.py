@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
-from .conftest import CONFIG, Cli
+from doorward_testing import Cli
+from doorward_testing.samples import CONFIG
 
 RULES = """
 [policy]

@@ -6,13 +6,10 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from doorward.access.effects import Effects
-from doorward.data.json_writing import dump
-from doorward.host.cached_file import CachedFile
-from doorward.host.files import write_own
-from doorward.host.logs import log
-from doorward.model.decisions import Effect
-from doorward.model.functions import Function
+from doorward import Function, log, write_own
+from doorward.administration import CachedFile, Effects, dump_json
+
+from doorward_policy_rules.settings import Effect
 
 FILE = "accepted-functions.json"
 """In the state folder."""
@@ -58,7 +55,7 @@ class KnownFunctions:
         before = self.accepted() or {}
         new = [name for name, function in given.items() if name not in before or self.is_new(function)]
         now = {name: self._effects.of(function) for name, function in given.items()}
-        write_own(self._file.file, dump({"functions": ({**before} if keep else {}) | now}))
+        write_own(self._file.file, dump_json({"functions": ({**before} if keep else {}) | now}))
         return new
 
     def _parse(self, content: bytes) -> Mapping[str, Effect]:

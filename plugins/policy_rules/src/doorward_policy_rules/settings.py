@@ -1,15 +1,16 @@
-"""`[[policy.rules]]`: what an operator decides of calls, as the configuration and a distribution's manifest say it."""
+"""The keys of `[policy]` that belong to rules, in the configuration and in a distribution's manifest."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from doorward import Settings
+from doorward.administration import Pattern, is_upstream
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from doorward.config.upstream_patterns import Pattern, is_upstream
-from doorward.model.decisions import Effect, Then
-from doorward.model.settings import Settings
+Then = Literal["allow", "confirm", "deny"]
+Effect = Literal["read", "write", "destructive"]
 
 _ROUTE = re.compile(r"(?:[A-Z*]+ +)?/|[A-Z]+ +\*")
 """How a route begins: `DELETE /repos/**`, `/admin/**`, `DELETE *`."""
@@ -51,3 +52,24 @@ class RuleSettings(Settings):
     def _routes(cls, value: Any) -> Any:
         given = [value] if isinstance(value, str) else value
         return [_at_any_upstream(each) for each in given] if _are_texts(given) else given
+
+
+def _compiled(rules: list[RuleSettings], info: ValidationInfo) -> list[RuleSettings]:
+    """Compile all conditions: nothing is written or started with one that is wrong. Raises: ConfigError, with its
+    place."""
+    for number, rule in enumerate(rules, 1):
+        if rule.when:
+            from doorward_policy_rules.conditions import Condition
+
+            Condition(rule.when, f"{(info.context or {}).get('place', '')} [[policy.rules]] {number}".strip())
+    return rules
+
+
+RuleList = Annotated[list[RuleSettings], AfterValidator(_compiled), Field([])]
+"""`[[policy.rules]]`: what is decided of calls; the first rule that fits counts."""
+
+Default = Annotated[Then, Field("allow")]
+"""`[policy] default`: what is decided of calls that no rule fits."""
+
+New = Annotated[Then, Field("allow")]
+"""`[policy] new`: at least this for functions that are not among those of the last `doorward policy accept`."""

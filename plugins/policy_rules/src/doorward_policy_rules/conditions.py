@@ -6,16 +6,14 @@ and matches regular expressions in linear time.
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from doorward.data.clean_text import visible
-from doorward.data.json_writing import dump, exceeds
-from doorward.data.planned import planned
-from doorward.model.calls import Call
-from doorward.model.errors import ConfigError
+from doorward import Call, ConfigError
+from doorward.administration import dump_json, exceeds, planned, visible
 
 MAX_ARGUMENT_BYTES = 256 * 2**10
 """Bytes of arguments that a condition looks at: what its loops cost grows with them."""
@@ -48,9 +46,11 @@ class Asked(NamedTuple):
 
 def asked_of(call: Call) -> Asked:
     """What conditions may ask of a call."""
-    who, function, size = call.caller, call.function, call.size or len(dump(call.arguments))
+    who, function, size = call.caller, call.function, call.size or len(dump_json(call.arguments))
+    arguments = copy.deepcopy(call.arguments) if size <= MAX_ARGUMENT_BYTES else {}  # the library wants plain values
+    attributes = copy.deepcopy(who.attributes)
     return Asked(
-        *(call.arguments, str(who), [*who.groups], who.attributes, function.qualified, function.server),
+        *(arguments, str(who), [*who.groups], attributes, function.qualified, function.server),
         *(call.earlier, size),
     )
 
@@ -61,7 +61,7 @@ class Condition:
     def __init__(self, text: str, place: str) -> None:
         self.text = text
         try:
-            compiled = _environment().compile(text)
+            compiled = _compiled(text)
         except RuntimeError as error:
             raise ConfigError(f"`when`: {_said(error)}", place=place, hint=_HINT) from None
         if (kind := compiled.return_type().name()) not in ("BOOL", "DYN"):
@@ -134,14 +134,15 @@ def _said(error: object) -> str:
 
 
 @cache
+def _compiled(text: str) -> Any:
+    """An expression over the names that conditions know. Raises: RuntimeError."""
+    return _environment().compile(text)
+
+
+@cache
 def _environment() -> Any:
-    """The names that conditions know, and their types. Raises: ConfigError if the library is not installed."""
-    try:
-        from cel_expr_python import cel
-    except ImportError:
-        raise ConfigError(
-            "rules with `when` need the package cel-expr-python", hint="pip install 'doorward[cel]'"
-        ) from None
+    from cel_expr_python import cel  # late: it takes long to import, and few rules have a condition
+
     text = cel.Type.STRING
     return cel.NewEnv(
         variables={

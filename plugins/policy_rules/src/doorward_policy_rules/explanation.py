@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from doorward.model.functions import Function
-from doorward.model.names import some
-from doorward.model.principals import Principal
-from doorward.model.programs import Program
-from doorward.policy.tables import RuleTable
+from doorward import Function, Principal, Program
+from doorward.administration import some
+
+from doorward_policy_rules.tables import RuleTable
 
 if TYPE_CHECKING:
-    from doorward.access.policy import Policy
-    from doorward.policy.decisions import PolicyRules
-    from doorward.policy.rules import Rule
+    from doorward.administration import Policy
+
+    from doorward_policy_rules.policy_rules import PolicyRules
+    from doorward_policy_rules.rules import Rule
 
 
 class Step(NamedTuple):
@@ -76,8 +76,7 @@ def _before(rule: Rule, table: RuleTable, number: int, fits: Mapping[str, set[st
     """The rules that decide all calls of a rule before it is asked; none if some are left."""
     left, found = set(fits[rule.name]), []
     for each in table.rules[:number]:
-        covers = "*" in each.principals.written or rule.principals.written <= each.principals.written
-        if covers and each.condition is None and left & fits[each.name]:
+        if each.covers_principals(rule) and each.condition is None and left & fits[each.name]:
             left -= fits[each.name]
             found.append(each.name)
     return [] if left else found

@@ -6,17 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from doorward.access.policy import Reached
-from doorward.model.calls import Call
-from doorward.model.deciders import Decider, Scope
-from doorward.model.decisions import ALLOWED, Decision, stricter
-from doorward.model.functions import Function
-from doorward.model.principals import Principal
-from doorward.policy.conditions import Unanswerable, asked_of
-from doorward.policy.rules import Rule, Upstreams
+from doorward import Call, Decider, Decision, Function, Principal, Scope
+from doorward.administration import ALLOWED, Reached, stricter
+
+from doorward_policy_rules.conditions import Unanswerable, asked_of
+from doorward_policy_rules.rules import Rule, Upstreams
 
 if TYPE_CHECKING:
-    from doorward.config.upstream_patterns import Upstream
+    from doorward.administration import Upstream
 
 _MAX_KNOWN = 2000
 """Functions, each for a principal, of which is remembered which rules are for them."""
@@ -39,7 +36,7 @@ class RuleTable(Decider):
         return Reached(self._upstreams, function, principal)
 
     def scope(self, principal: Principal) -> Scope | None:
-        theirs = tuple(rule for rule in self.rules if rule.principals.fit(principal))
+        theirs = tuple(rule for rule in self.rules if rule.is_for(principal))
         if all(each.then != "deny" for each in (self.default, *(rule.decision for rule in theirs))):
             return None
         return Scope(theirs, principal if any(rule.by_upstream for rule in theirs) else "")
@@ -53,7 +50,7 @@ class RuleTable(Decider):
         found = [
             rule
             for rule in self.rules
-            if rule.principals.fit(principal) and (rule.by_upstream or rule.fits(function, upstreams))
+            if rule.is_for(principal) and (rule.by_upstream or rule.fits(function, upstreams))
         ]
         if len(self._known) >= _MAX_KNOWN:
             self._known.clear()

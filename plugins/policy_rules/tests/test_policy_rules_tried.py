@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 from doorward_cli.policy import _test
-
-from .conftest import CONFIG
+from doorward_testing.samples import CONFIG
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
