@@ -1,5 +1,8 @@
 # `make reference` writes this file.
 from doorward.access.effects import Effects as Effects
+from doorward.access.policy import Policy as Policy
+from doorward.access.policy import Reached as Reached
+from doorward.access.rules import Rules as Rules
 from doorward.arguments.binding import bind as bind_arguments
 from doorward.arguments.binding import fits as fits_parameter
 from doorward.arguments.binding import takes_text as takes_text
@@ -27,14 +30,19 @@ from doorward.config.distribution import title_of_active as title_of_active
 from doorward.config.environment import from_environment as from_environment
 from doorward.config.environment import of_server as variables_of_server
 from doorward.config.manifest import Manifest as Manifest
+from doorward.config.manifest import manifest_for as manifest_for
 from doorward.config.owned import model_for as model_for
 from doorward.config.owned import server_model_for as server_model_for
 from doorward.config.settings import EVERYONE as EVERYONE
 from doorward.config.settings import ServerSettings as ServerSettings
+from doorward.config.upstream_patterns import Pattern as Pattern
+from doorward.config.upstream_patterns import Upstream as Upstream
+from doorward.config.upstream_patterns import is_upstream as is_upstream
 from doorward.config.validation import explain as explain
 from doorward.data.clean_text import visible as visible
 from doorward.data.json_writing import digest as json_digest
 from doorward.data.json_writing import dump as dump_json
+from doorward.data.json_writing import exceeds as exceeds
 from doorward.data.marked_places import in_words as places_in_words
 from doorward.data.marked_places import shown as mark_places
 from doorward.data.near_names import in_place_of as in_place_of
@@ -60,6 +68,7 @@ from doorward.describe.schemas import table as schema_table
 from doorward.describe.schemas import variants as schema_variants
 from doorward.describe.signatures import response as response_type
 from doorward.describe.signatures import with_result as with_result
+from doorward.host.cached_file import CachedFile as CachedFile
 from doorward.host.files import beside as beside
 from doorward.host.files import refuse_link as refuse_link
 from doorward.host.files import sync_names as sync_names
@@ -69,6 +78,7 @@ from doorward.host.logs import stderr as log_stream
 from doorward.model.clock import Clock as Clock
 from doorward.model.decisions import ALLOWED as ALLOWED
 from doorward.model.decisions import may_repeat as may_repeat
+from doorward.model.decisions import stricter as stricter
 from doorward.model.errors import PlanOutdated as PlanOutdated
 from doorward.model.errors import RunInterrupted as RunInterrupted
 from doorward.model.names import qualified as qualified
@@ -98,13 +108,6 @@ from doorward.packages.pinned_files import hash_of_files as hash_of_files
 from doorward.packages.pinned_files import recorded_files as recorded_files
 from doorward.plugins.failures import contained as contained
 from doorward.plugins.hook_answers import expected as expected
-from doorward.policy.decisions import PolicyRules as PolicyRules
-from doorward.policy.decisions import check_rules as check_rules
-from doorward.policy.explanation import fitting as fitting_functions
-from doorward.policy.explanation import idle as idle_rules
-from doorward.policy.explanation import steps as rule_steps
-from doorward.policy.known_functions import KnownFunctions as KnownFunctions
-from doorward.policy.rules import Rule as Rule
 from doorward.programs.languages import is_script as is_script
 from doorward.programs.languages import named as language_named
 from doorward.programs.languages import of_file as language_of_file
@@ -138,6 +141,7 @@ __all__ = [
     "ALLOWED",
     "BY_RECORD",
     "Bounded",
+    "CachedFile",
     "Catalog",
     "Clock",
     "Distribution",
@@ -146,24 +150,25 @@ __all__ = [
     "Effects",
     "InterceptedRun",
     "Interceptor",
-    "KnownFunctions",
     "Loaded",
     "MIN_SECRET_CHARACTERS",
     "Manifest",
     "PLANNED_TEXT",
+    "Pattern",
     "Plan",
     "PlanOutdated",
     "PlannedCall",
     "PlannedCalls",
-    "PolicyRules",
+    "Policy",
     "RECORDERS",
     "RESERVED_NAMES",
+    "Reached",
     "RecordedRun",
     "Recorder",
     "Recorders",
     "Reference",
     "Report",
-    "Rule",
+    "Rules",
     "RunClient",
     "RunContext",
     "RunInterrupted",
@@ -171,6 +176,7 @@ __all__ = [
     "SchemaReader",
     "ServerSettings",
     "Suspends",
+    "Upstream",
     "WITHHOLDS",
     "Waiting",
     "Withholds",
@@ -180,7 +186,6 @@ __all__ = [
     "bind_arguments",
     "canonical",
     "check_auth",
-    "check_rules",
     "clean",
     "config_layers",
     "contained",
@@ -188,6 +193,7 @@ __all__ = [
     "documentation",
     "dump_json",
     "example_call",
+    "exceeds",
     "executors_of",
     "expand",
     "expected",
@@ -198,13 +204,11 @@ __all__ = [
     "find_distribution",
     "find_index",
     "fits_parameter",
-    "fitting_functions",
     "from_environment",
     "hash_of_files",
     "hide",
     "hide_arguments",
     "hide_whole",
-    "idle_rules",
     "in_one_line",
     "in_place_of",
     "indented",
@@ -214,12 +218,14 @@ __all__ = [
     "is_named_secret",
     "is_plain",
     "is_script",
+    "is_upstream",
     "joined",
     "json_digest",
     "language_named",
     "language_of_file",
     "load_config",
     "log_stream",
+    "manifest_for",
     "mark_places",
     "mask_tokens",
     "may_repeat",
@@ -245,7 +251,6 @@ __all__ = [
     "refuse_link",
     "response_type",
     "resumed_at",
-    "rule_steps",
     "run_in_thread",
     "schema_kinds",
     "schema_table",
@@ -253,6 +258,7 @@ __all__ = [
     "server_model_for",
     "some",
     "stored_enhancement",
+    "stricter",
     "sync_names",
     "takes_file",
     "takes_text",

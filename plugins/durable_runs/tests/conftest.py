@@ -17,7 +17,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(autouse=True)
 def _installed(doorward_host: Any) -> None:
-    doorward_host.install_real("runs", "plans", "undo", "runs.commit", "runs.undo")
+    doorward_host.install_real("runs", "plans", "undo", "runs.commit", "runs.undo", "doorward-policy-rules")
 
 
 @pytest.fixture

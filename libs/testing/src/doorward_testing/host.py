@@ -50,7 +50,9 @@ class Host:
     def install_real(self, *names: str) -> None:
         """Install the plugins of these names, or of these distributions, that the environment of the test has: for
         example `"monty"`, or `"doorward-sandbox-monty"`."""
-        self.entries += [e for e in installed() if (e.name in names or e.distribution in names) and e not in self.entries]
+        self.entries += [
+            e for e in installed() if (e.name in names or e.distribution in names) and e not in self.entries
+        ]
 
     def write(self, config: str | Mapping[str, Any], name: str = "doorward.toml") -> Path:
         """Write a configuration, a text or its tables, whose state lies in the host's folder."""

@@ -57,14 +57,11 @@ async def test_a_distribution_that_came_meanwhile_is_kept_to(
     doorward_host: Any, distro: Callable[..., None], calls: list[str], asks: set[str]
 ) -> None:
     """Also by a call of which a person had approved; what was answered before stays as it was."""
-    pytest.importorskip("doorward_policy_rules")
     async with doorward_host.gateway(CONFIG) as gate:
         run = (await gate.execute(PROGRAM)).waiting.run
     asks.clear()
     rule = "[[policy.rules]]\nmatch = 'weather.add_station'\nwhen = 'args.city != \"Bergen\"'\nthen = 'deny'\n"
     distro(rule, requires=("doorward", "doorward-policy-rules"))
-    doorward_host.entries = [entry for entry in doorward_host.entries if entry.distribution != "simple-rules"]
-    doorward_host.install_real("doorward-policy-rules")
     async with doorward_host.gateway(CONFIG) as gate:
         outcome = await gate.services[STORED_RUNS].resume(run)
         assert "[[policy.rules]] 1 of acme-distro 1.2" in outcome.error.message
