@@ -35,7 +35,10 @@ name = "acme"
 title = "Acme\u202e Gateway"
 instructions = "Ask the platform team for access."
 """
-PLUGINS = ["openapi", "mcp-upstream", "mcp-server", "sandbox-monty", "guard-ast", "audit-jsonl", "cache-sqlite"]
+PLUGINS = [
+    *("openapi", "mcp-upstream", "mcp-server", "sandbox-monty", "guard-ast", "audit-jsonl", "cache-sqlite"),
+    *("approvals", "durable-runs", "search"),
+]
 
 
 @pytest.fixture(scope="module")
