@@ -47,6 +47,22 @@ CAPABILITIES = [
         "budgets",
     ),
     Capability(
+        "doorward-durable-runs",
+        '[runs]\ndurable = "always"\n',
+        ("DOORWARD_RUNS__DURABLE", "always"),
+        'undo.add_station = { call = "fail" }',
+        "runs",
+        "runs",
+    ),
+    Capability(
+        "doorward-durable-runs",
+        "[plans]\nenabled = true\n",
+        ("DOORWARD_PLANS__ENABLED", "true"),
+        plugin="plans",
+        command="runs",
+    ),
+    Capability("doorward-durable-runs", plugin="undo"),
+    Capability(
         "doorward-search",
         "[search]\nlearn = false\n",
         ("DOORWARD_SEARCH__LEARN", "false"),
@@ -147,3 +163,24 @@ async def test_what_a_person_has_to_approve_of_is_refused(doorward_host: Host) -
             assert "pip install doorward-approvals" in (refused.value.hint or "")
             outcome = await gate.execute("await weather.add_station(city='Oslo')")
             assert (outcome.waiting, outcome.error and outcome.error.type) == (None, "Refused")
+
+
+async def test_what_would_be_stored_is_refused(doorward_host: Host) -> None:
+    """A plan, and a run that would have to wait; a run that is stored is left as it is."""
+    text = CONFIG + '[[policy.rules]]\nclass = "write"\nthen = "confirm"\n'
+    code = "await weather.add_station(city='Oslo')"
+    async with doorward_host.gateway(text, index=index(doorward_host)) as gate:
+        waits = await gate.execute(code)
+        assert waits.waiting is not None
+    (stored,) = (gate.state / "runs").glob("*.run")
+    before = stored.read_bytes()
+    without = index(doorward_host, "doorward-durable-runs")
+    for config, installed_here in ((text, without), (f'capabilities = ["approvals"]\n{text}', index(doorward_host))):
+        async with doorward_host.gateway(config, index=installed_here) as gate:
+            planned = await gate.execute(code, mode="plan")
+            assert planned.error is not None
+            assert "pip install doorward-durable-runs" in (planned.error.hint or "")
+            outcome = await gate.execute(code)
+            assert (outcome.waiting, outcome.error and outcome.error.type) == (None, "Refused")
+            assert (await gate.execute("await weather.get_forecast(city='Oslo')")).ok
+    assert stored.read_bytes() == before

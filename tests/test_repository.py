@@ -330,6 +330,12 @@ def test_what_core_says_of_tables_of_others() -> None:
     told = json.loads((CORE / "src/doorward/packages/owned.json").read_text(encoding="utf-8"))
     assert told.pop("then") == {"confirm": "doorward-approvals"}
     assert {*told.pop("mode").values()} <= {project(folder)["project"]["name"] for folder in DISTRIBUTIONS}
+    assert told.pop("plugin") == {
+        plugin: about["name"]
+        for about in (project(folder)["project"] for folder in DISTRIBUTIONS)
+        for plugin in about.get("entry-points", {}).get("doorward.plugins", ())
+        if about["name"] == "doorward-durable-runs"
+    }
     given: dict[str, dict[str, str]] = {kind: {} for kind in told}
     for about in (project(folder)["project"] for folder in DISTRIBUTIONS):
         for kind in told:

@@ -47,7 +47,10 @@ def owner_brought(kind: str, name: str) -> str:
 
 
 def brought(name: str) -> str:
-    """What brings something of this name: a distribution that is called so, or an extra of core; "" if nothing does."""
+    """What brings something of this name: one that is known to have such a plugin, a distribution that is called so, or
+    an extra of core; "" if nothing does."""
+    if owner := owner_brought("plugin", name):
+        return owner
     if (package := f"doorward-{name.replace('_', '-')}") in _packages():
         return f"`pip install {package}` brings it."
     extra = re.compile(rf"extra == [\"']{re.escape(name)}[\"']")

@@ -29,7 +29,7 @@ def next_step(project: Project, request: ApprovalRequest, more: int) -> str:
 
 def _state(project: Project, run: str) -> str:
     """What is stored of a run; empty if nothing is, or if it cannot be read."""
-    from doorward_durable_runs.journal.journals import Journals
+    from doorward_durable_runs import Journals
 
     loaded = project.load()
     try:

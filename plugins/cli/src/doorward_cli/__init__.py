@@ -25,6 +25,7 @@ _EXPORTS = {
         "print_json",
         "say",
         "table",
+        "tell",
     ),
     "config_file": ("change_config",),
     "compile": ("client_command", "compile_now"),
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     from doorward_cli.shared import print_json as print_json
     from doorward_cli.shared import say as say
     from doorward_cli.shared import table as table
+    from doorward_cli.shared import tell as tell
     from doorward_cli.variables import Variables as Variables
     from doorward_cli.variables import variable as variable
     from doorward_cli.variables import write_env as write_env

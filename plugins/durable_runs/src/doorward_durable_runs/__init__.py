@@ -7,10 +7,11 @@ from doorward_durable_runs.files.given import Given as Given
 from doorward_durable_runs.files.store import RunFile as RunFile
 from doorward_durable_runs.files.store import RunStore as RunStore
 from doorward_durable_runs.files.store import StoredRun as StoredRun
+from doorward_durable_runs.journal.journals import Journals as Journals
 from doorward_durable_runs.settings import RunSettings as RunSettings
 from doorward_durable_runs.stored_runs import STORED_RUNS as STORED_RUNS
 from doorward_durable_runs.stored_runs import StoredRuns as StoredRuns
 
 __all__ = [
-    "STORED_RUNS", "DurableRuns", "Given", "RunFile", "RunSettings", "RunStore", "StoredRun", "StoredRuns",
+    "STORED_RUNS", "DurableRuns", "Given", "Journals", "RunFile", "RunSettings", "RunStore", "StoredRun", "StoredRuns",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 import click
-from doorward_cli.shared import Project, common, print_json, say, table, tell
+from doorward_cli import Project, common, print_json, say, table, tell
 
 if TYPE_CHECKING:
     from doorward import Outcome

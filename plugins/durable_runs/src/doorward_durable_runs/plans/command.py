@@ -6,7 +6,7 @@ from functools import partial
 
 import anyio
 import click
-from doorward_cli.shared import Project, common, tell
+from doorward_cli import Project, common, tell
 
 from doorward_durable_runs.plans.commits import PLANS
 

@@ -11,7 +11,7 @@ import anyio
 import click
 from doorward import DoorwardError
 from doorward.administration import visible
-from doorward_cli.shared import EXIT_CODES, Project, common, described, print_json, say, table
+from doorward_cli import EXIT_CODES, Project, common, described, print_json, say, table
 
 from doorward_durable_runs.stored_runs import STORED_RUNS
 from doorward_durable_runs.undo.steps import Steps
