@@ -24,6 +24,7 @@ from doorward_cli.shared import plain as plain
 from doorward_cli.shared import print_json as print_json
 from doorward_cli.shared import say as say
 from doorward_cli.shared import table as table
+from doorward_cli.shared import tell as tell
 from doorward_cli.variables import Variables as Variables
 from doorward_cli.variables import variable as variable
 from doorward_cli.variables import write_env as write_env
@@ -55,6 +56,7 @@ __all__ = [
     "server_name",
     "servers_of",
     "table",
+    "tell",
     "variable",
     "write_env",
 ]
