@@ -18,11 +18,11 @@ from typing import NamedTuple
 from zlib import crc32
 
 from common import at, median, table
-from doorward.catalog.catalog import Catalog
 from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.data.words import split_words
 from doorward.model.functions import Compiled, Function
 from doorward_mcp_upstream.tools.functions import compiled
+from doorward_search.testing import SearchedCatalog
 from foreignprograms import agentdojo, tau2
 from foreignsets import PACKAGES, Place, QuestionSet, single, turns, wheel
 from searchquality import raw
@@ -76,7 +76,7 @@ def halved(of: QuestionSet, held: bool | None) -> Half:
 
 
 def _rows(half: Half, path: Path) -> Iterable[list[object]]:
-    catalog = Catalog(SqliteCatalog(path))
+    catalog = SearchedCatalog(SqliteCatalog(path))
     for server, made in half.servers.items():
         catalog.store(server, made, fingerprint="", settings="", ms=0)
     servers = list(half.servers)

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from common import table
-from doorward.learning.known import Known
-from doorward.learning.lessons import WORD, Amount, Lesson
-from doorward.learning.run_record import Done, RunRecord
-from doorward.learning.value_flow import flows
-from doorward.learning.words import Learned, bonus, credits, shares
 from doorward.model.functions import Function
-from doorward.search.index import Index
-from doorward.search.question import read
-from doorward.search.ranking import Ranking
-from doorward.search.segment import segment
+from doorward_search.index import Index
+from doorward_search.learning.known import Known
+from doorward_search.learning.lessons import WORD, Amount, Lesson
+from doorward_search.learning.run_record import Done, RunRecord
+from doorward_search.learning.value_flow import flows
+from doorward_search.learning.words import Learned, bonus, credits, shares
+from doorward_search.question import read
+from doorward_search.ranking import Ranking
+from doorward_search.segment import segment
 from foreignsearch import PLACES, SPLIT, Half, halved, worth
 from foreignsets import PACKAGES, single, turns, wheel
 

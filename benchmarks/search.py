@@ -14,6 +14,7 @@ from doorward.catalog.catalog import Catalog
 from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.gateway import Gateway
 from doorward.model.functions import Compiled, Function
+from doorward_search.testing import SearchedCatalog
 
 QUERIES = (
     "list the issues of a repository", "create a customer", "send a message to a channel", "delete pod",
@@ -28,14 +29,17 @@ async def run(folder: Path) -> None:
     await _specifications(folder, rows)
     for count in (1, 20_000):
         path = folder / f"catalog-{count}.db"
-        catalog = Catalog(SqliteCatalog(path))
+        catalog = SearchedCatalog(SqliteCatalog(path))
         functions = [_function(n) for n in range(count)]
         catalog.store("many", Compiled(functions), fingerprint="", settings="", ms=0)
         catalog.close()
         rows.append(
-            [f"open a catalog of {count}", ms(_times(lambda path=path: Catalog(SqliteCatalog(path)).close(), 100))]
+            [
+                f"open a catalog of {count}",
+                ms(_times(lambda path=path: SearchedCatalog(SqliteCatalog(path)).close(), 100)),
+            ]
         )
-        catalog = Catalog(SqliteCatalog(path))
+        catalog = SearchedCatalog(SqliteCatalog(path))
         took = [t for query in QUERIES for t in _times(lambda c=catalog, q=query: c.search(q, servers=["many"]), 10)]
         rows.append([f"search among {count} made up", ms(took)])
         catalog.close()

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from common import HERE, Project, at, median, openapi, table
-from doorward.catalog.catalog import Catalog
 from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.data.words import split_words
+from doorward_search.testing import SearchedCatalog
 
 SUFFIXES = (".json", ".yaml", ".yml", ".json.zst", ".yaml.zst", ".yml.zst")
 Search = Callable[[str, Sequence[str]], list[str]]
@@ -31,7 +31,7 @@ async def run(folder: Path) -> None:
         return
     project = Project(folder / "quality", openapi(_named(files)))
     project.compile()
-    catalog = Catalog(SqliteCatalog(folder / "quality" / "state" / "catalog.db"))
+    catalog = SearchedCatalog(SqliteCatalog(folder / "quality" / "state" / "catalog.db"))
     servers = list(catalog.reports())
     plain = _plain(catalog, servers)
     sides: dict[str, Search] = {
@@ -92,7 +92,7 @@ def _measured(
     ]
 
 
-def _plain(catalog: Catalog, servers: Sequence[str]) -> Search:
+def _plain(catalog: SearchedCatalog, servers: Sequence[str]) -> Search:
     """BM25 over the full text of each function; there is one index for each server, and one
     for all of them together."""
     db = sqlite3.connect(":memory:")

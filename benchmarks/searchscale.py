@@ -9,9 +9,9 @@ import tracemalloc
 from pathlib import Path
 
 from common import at, median, table
-from doorward.catalog.catalog import Catalog
 from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.model.functions import Compiled, Function
+from doorward_search.testing import SearchedCatalog
 
 SERVERS, OF_EACH, QUESTIONS = 500, 40, 1000
 THINGS, OTHER_WORDS = 2000, 6000
@@ -23,7 +23,7 @@ async def run(folder: Path) -> None:
     others = [f"{chance.choice('bcdfgklmnprstv')}{chance.choice('aeiou')}{number:x}" for number in range(OTHER_WORDS)]
     things, common = [f"thing{number:x}" for number in range(THINGS)], others[:200]
     path = folder / "scale.db"
-    catalog = Catalog(SqliteCatalog(path))
+    catalog = SearchedCatalog(SqliteCatalog(path))
     started = time.process_time()
     for number in range(SERVERS):
         server, own = f"server{number}", chance.sample(things, 20)
@@ -31,7 +31,7 @@ async def run(folder: Path) -> None:
         catalog.store(server, Compiled(functions), fingerprint="", settings="", ms=0)
     stored = time.process_time() - started
     catalog.close()
-    catalog = Catalog(SqliteCatalog(path))
+    catalog = SearchedCatalog(SqliteCatalog(path))
     servers = [f"server{number}" for number in range(SERVERS)]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.process_time()
@@ -59,7 +59,7 @@ async def run(folder: Path) -> None:
 
 def _kept(path: Path, servers: list[str]) -> int:
     """Bytes of an index that stay, counted in another reader of the same catalog."""
-    catalog = Catalog(SqliteCatalog(path))
+    catalog = SearchedCatalog(SqliteCatalog(path))
     tracemalloc.start()
     catalog.search("warm", servers=servers)
     kept, _ = tracemalloc.get_traced_memory()

@@ -8,13 +8,9 @@ from typing import Any
 import pytest
 from doorward import Compiled, Function, Gateway
 from doorward.catalog.sqlite_store import SqliteCatalog
-from doorward.searching import Catalog
-from doorward_search.derived import GRAPH, SEGMENT, graph_of, segment_of
-from doorward_search.engine import Engine
-from doorward_search.graph.graphs import Graphs
-from doorward_search.joined_index import JoinedIndex
 from doorward_search.learning.learning import Learning
 from doorward_search.plugin import FunctionSearch, Search
+from doorward_search.testing import SearchedCatalog
 from doorward_search.views import search_views, view
 from doorward_search.views.search_views import SearchViews
 from doorward_testing.samples import CONFIG
@@ -32,19 +28,11 @@ def _installed(doorward_host: Any) -> None:
     doorward_host.install_real("search", "search_view", "search_views", "learned")
 
 
-class Searched(Catalog):
-    """A catalog with the index of its functions, without what is learned, and without views."""
+class Searched(SearchedCatalog):
+    """A catalog in a file."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(SqliteCatalog(path))
-        self.derives.add(SEGMENT, segment_of)
-        self.derives.add(GRAPH, graph_of)
-        self.index, self.graphs = JoinedIndex(self), Graphs(self)
-        nobody: Any = None
-        self.engine = Engine(self, self.index, self.graphs, nobody, nobody)
-
-    def search(self, query: str, **asked: Any) -> tuple[list[Function], int]:
-        return self.engine.among(query, **asked)
 
 
 def function(name: str, summary: str = "", server: str = "s", **fields: object) -> Function:
