@@ -76,9 +76,9 @@ _EXPORTS = {
     "runs.outcomes": ("outcome_failure", "waiting_run"),
     "runs.run_context": ("RunContext",),
     "secrets.detection": ("hide", "hide_arguments", "hide_whole", "is_named_secret", "mask_tokens"),
-    "secrets.outgoing": ("without_drawn_tokens",),
     "secrets.references": ("Reference", "find", "is_credential", "is_plain", "joined", "to_variable", "unescaped"),
-    "secrets.scrubber": ("MIN_SECRET_CHARACTERS", "is_guessable"),
+    "secrets.outgoing": ("Outgoing", "without_drawn_tokens"),
+    "secrets.scrubber": ("answers_of", "MIN_SECRET_CHARACTERS", "is_guessable"),
     "servers.auths": ("check_auth", "url_of"),
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}

@@ -17,8 +17,6 @@ from doorward.model.search import SEARCH, Allowed, Found, Given, Hit, Related, S
 from doorward.packages.index import PluginId
 from doorward.plugins.failures import Failures, limited
 from doorward.plugins.hook_answers import Unfit
-from doorward.secrets.outgoing import Outgoing
-from doorward.secrets.scrubber import answers_of
 
 __all__ = [
     "SEARCH",
@@ -30,7 +28,6 @@ __all__ = [
     "Found",
     "Given",
     "Hit",
-    "Outgoing",
     "Phrase",
     "PluginId",
     "Reader",
@@ -38,7 +35,6 @@ __all__ = [
     "Search",
     "SearchEngine",
     "Unfit",
-    "answers_of",
     "closure",
     "done",
     "effect",

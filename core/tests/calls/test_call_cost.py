@@ -114,7 +114,7 @@ async def test_a_call_asks_the_catalog_nothing(doorward_host: Any, monkeypatch: 
 
 async def test_a_call_leaves_nothing_behind(doorward_host: Any) -> None:
     """The memory of a gateway does not grow with the calls that it has made."""
-    async with doorward_host.gateway(CONFIG + "[search]\nlearn = false\n") as gate:
+    async with doorward_host.gateway(CONFIG) as gate:
 
         async def blocks(calls: int) -> int:
             for _ in range(calls):

@@ -64,7 +64,7 @@ def learning(gate: Gateway) -> Learning:
 
 
 def views(gate: Gateway) -> SearchViews:
-    return plugin_of(gate).views
+    return plugin_of(gate).engine.views
 
 
 @pytest.fixture

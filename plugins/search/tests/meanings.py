@@ -68,7 +68,7 @@ async def built(gate: Any) -> None:
     """Wait until everything is embedded."""
     await gate.ready()
     async with asyncio.timeout(30):
-        while not await gate.plugins.manager.get_plugin("search").views.build():
+        while not await gate.plugins.manager.get_plugin("search").engine.views.build():
             await asyncio.sleep(0.01)
 
 

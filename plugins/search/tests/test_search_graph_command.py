@@ -31,6 +31,14 @@ def stations(cli: Cli, doorward_host: Any) -> Cli:
     return cli
 
 
+def test_search_explains_itself(project: Cli) -> None:
+    """In a line: which questions found a function, and why."""
+    both = project("search", "station", "--also", "forecast of a city", "--explain").out.splitlines()
+    assert both[0] == "weather.add_station\tAdd a station (for 1, 2; matched: station (name, summary), city (text))"
+    forecast = "weather.get_forecast\tThe forecast for a city (gives {high}; for 2; matched: "
+    assert any(line.startswith(forecast) for line in both)
+
+
 @pytest.mark.slow
 def test_the_graph_of_servers_and_functions(stations: Cli) -> None:
     """Of all servers, of one, of whoever needs something, and of who gives it: the same lines."""

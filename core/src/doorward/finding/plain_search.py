@@ -4,7 +4,7 @@ and ranks the same functions always the same."""
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -39,7 +39,8 @@ class PlainSearch(SearchEngine):
             functions += of_server
         if search.read_only is not None:
             functions = [each for each in functions if (effect(each) == "read") == search.read_only]
-        rankings = [await off_loop(partial(_ranked, functions, query)) for query in search.queries]
+        more = {f"{server}.{name}": words for server, name, words in self._catalog.questions()}
+        rankings = [await off_loop(partial(_ranked, functions, query, more)) for query in search.queries]
         best: dict[str, tuple[int, int, Function]] = {}
         answers: dict[str, list[int]] = {}
         for number, ranking in enumerate(rankings, 1):
@@ -53,11 +54,12 @@ class PlainSearch(SearchEngine):
 
     def near(self, words: Sequence[str], servers: Sequence[str], most: int) -> Sequence[Function]:
         functions = [function for server in servers for function in self._catalog.stored_functions(server)()]
-        return _ranked(functions, " ".join(words))[:most]
+        return _ranked(functions, " ".join(words), {})[:most]
 
 
-def _ranked(functions: Sequence[Function], query: str) -> list[Function]:
-    """Those that have any of the words, best first; without words, all in their order."""
+def _ranked(functions: Sequence[Function], query: str, more: Mapping[str, str]) -> list[Function]:
+    """Those that have any of the words, best first; without words, all in their order. `more` has further stems of
+    functions."""
     tags = [tag.strip('"').lower() for tag in _TAG.findall(query)]
     functions = [each for each in functions if all(_tagged(each, tag) for tag in tags)]
     written = split_words(_TAG.sub(" ", query))
@@ -65,7 +67,7 @@ def _ranked(functions: Sequence[Function], query: str) -> list[Function]:
     words = words - {stem(word) for word in STOP_WORDS} or words
     if not words:
         return [*functions]
-    scored = [(_score(function, words, written), function) for function in functions]
+    scored = [(_score(each, words, written, more.get(each.qualified, "")), each) for each in functions]
     return [function for score, function in sorted(scored, key=lambda each: -each[0]) if score]
 
 
@@ -75,11 +77,11 @@ def _tagged(function: Function, asked: str) -> bool:
     return any(tag.startswith(asked[:-1]) for tag in tags) if asked.endswith("*") else asked in tags
 
 
-def _score(function: Function, words: set[str], written: Sequence[str]) -> int:
+def _score(function: Function, words: set[str], written: Sequence[str], more: str) -> int:
     name = split_words(function.name)
     if written in (name, [*split_words(function.server), *name]):
         return 1000
     takes = [*function.parameters.get("properties", {})]
     text = " ".join([function.server, function.summary, function.description, *function.tags, *takes])
-    named, said = {*map(stem, name)}, {*map(stem, split_words(text))}
+    named, said = {*map(stem, name)}, {*map(stem, split_words(text)), *more.split()}
     return sum(_NAME * (word in named) + _TEXT * (word in said) for word in words)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
-from doorward_cli.shared import Project, common, print_json, say, table
+from doorward_cli import Project, common, print_json, say, table
 
 if TYPE_CHECKING:
     from doorward_search import Amount, Lesson, LessonStore

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from functools import cached_property
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from doorward import (
     Call,
@@ -25,18 +25,16 @@ from doorward.searching import SEARCH, Found, Given, Related, SearchEngine
 from doorward.searching import Search as Asked
 
 from doorward_search.derived import GRAPH, SEGMENT, graph_of, segment_of
-from doorward_search.graph.graphs import Graphs
-from doorward_search.graph.producers import LIKELY
-from doorward_search.joined_index import JoinedIndex
-from doorward_search.learning.learned_edges import with_learned
 from doorward_search.learning.learning import Learning
 from doorward_search.learning.run_record import RunRecord
 from doorward_search.learning.sqlite_lessons import SqliteLessons
 from doorward_search.settings import SearchSettings
-from doorward_search.views.search_views import SearchViews
 
 if TYPE_CHECKING:
     from doorward_search.engine import Engine
+    from doorward_search.graph.graphs import Graphs
+    from doorward_search.joined_index import JoinedIndex
+    from doorward_search.views.search_views import SearchViews
 
 _RECORD = StateKey[RunRecord | None]("search", lambda: None)
 
@@ -48,7 +46,8 @@ class Search:
         self._settings: SearchSettings = context.tables.get("search") or SearchSettings()
         self._names: Sequence[str] = context.tables.get("search_view", [])
         self._renewed: set[str] = set()
-        self._embedding: asyncio.Task[None] | None = None
+        self._embedding: Callable[[], Coroutine[Any, Any, None]] | None = None
+        self._task: asyncio.Task[None] | None = None
 
     @staticmethod
     def clean(state: Path) -> list[str]:
@@ -63,9 +62,9 @@ class Search:
         given = gateway.stores
         lessons = SqliteLessons(gateway.state / "learned.db") if given is None else given.more.get("lessons")
         self.learning = Learning(self._settings, lessons, gateway.catalog)
-        self.views = SearchViews(self._names, gateway.loaded, gateway.plugins, gateway.catalog, gateway.state)
-        self.engine = FunctionSearch(gateway, self.learning, self.views)
-        self._embeds = gateway.compiles
+        self.engine = FunctionSearch(gateway, self.learning, self._names)
+        if self._names:
+            self._embedding = partial(self.engine.views.run, gateway.compiles)
         gateway.catalog.derives.add(SEGMENT, segment_of)
         gateway.catalog.derives.add(GRAPH, graph_of)
         gateway.services.give(SEARCH, self.engine)
@@ -100,7 +99,8 @@ class Search:
         self._renewed.update(servers)
 
     async def open(self) -> None:
-        self._embedding = asyncio.create_task(self.views.run(self._embeds))
+        if self._embedding is not None:
+            self._task = asyncio.create_task(self._embedding())
 
     async def flush(self) -> None:
         """Make the graphs anew that other results have changed, and write what was learned."""
@@ -109,26 +109,48 @@ class Search:
         await self.learning.flush()
 
     async def close(self) -> None:
-        if self._embedding is not None:
-            self._embedding.cancel()
-            await asyncio.wait([self._embedding])
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+            await self.engine.views.close()
         await self.learning.close()
-        await self.views.close()
 
 
 class FunctionSearch(SearchEngine):
-    """The engine of a gateway. What ranks needs numpy: a tenth of a second that a gateway's start does not wait."""
+    """The engine of a gateway. Its parts are made when they are first needed: what ranks needs numpy, a tenth of a
+    second that a gateway's start does not wait."""
 
-    def __init__(self, gateway: Gateway, learning: Learning, views: SearchViews) -> None:
-        self._catalog, self._learning, self._views = gateway.catalog, learning, views
-        self.index, self.graphs = JoinedIndex(gateway.catalog), Graphs(gateway.catalog)
+    def __init__(self, gateway: Gateway, learning: Learning, views: Sequence[str]) -> None:
+        self._gateway, self._learning, self._names = gateway, learning, views
+
+    @cached_property
+    def index(self) -> JoinedIndex:
+        """The index of all functions."""
+        from doorward_search.joined_index import JoinedIndex
+
+        return JoinedIndex(self._gateway.catalog)
+
+    @cached_property
+    def graphs(self) -> Graphs:
+        """Who gives what functions need."""
+        from doorward_search.graph.graphs import Graphs
+
+        return Graphs(self._gateway.catalog)
+
+    @cached_property
+    def views(self) -> SearchViews:
+        """The configured search views. Raises: PluginError, ConfigError."""
+        from doorward_search.views.search_views import SearchViews
+
+        gate = self._gateway
+        return SearchViews(self._names, gate.loaded, gate.plugins, gate.catalog, gate.state)
 
     @cached_property
     def ranking(self) -> Engine:
         """What ranks functions."""
         from doorward_search.engine import Engine
 
-        return Engine(self._catalog, self.index, self.graphs, self._learning, self._views)
+        return Engine(self._gateway.catalog, self.index, self.graphs, self._learning, self.views)
 
     async def find(self, search: Asked) -> Found:
         return await self.ranking.find(search)
@@ -137,6 +159,9 @@ class FunctionSearch(SearchEngine):
         return self.ranking.near(words, servers, most)
 
     def related(self, function: Function, principal: str) -> Related:
+        from doorward_search.graph.producers import LIKELY
+        from doorward_search.learning.learned_edges import with_learned
+
         server, known = function.server, self._learning.known(principal)
         documented = self.graphs.needs(server, function.name)
         given = [
@@ -166,8 +191,8 @@ class FunctionSearch(SearchEngine):
         ]
 
     async def prepare(self) -> None:
-        await self._views.build()
+        await self.views.build()
 
     async def checks(self) -> AsyncIterator[tuple[str, bool, str]]:
-        async for check in self._views.checks():
+        async for check in self.views.checks():
             yield check

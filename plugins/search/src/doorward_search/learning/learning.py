@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any
 
@@ -14,17 +15,16 @@ import anyio.to_thread
 from doorward import ConfigError, StateError, log
 from doorward.searching import off_loop
 
-from doorward_search.learning.field_names import FieldNames
-from doorward_search.learning.known import Known
 from doorward_search.learning.lessons import EVERYONE, FLOW, WITH, WORD, Amount, Lesson, LessonStore, more
 from doorward_search.learning.recent_searches import MAX_HITS, RecentSearches
 from doorward_search.learning.run_record import RunRecord
-from doorward_search.learning.value_flow import flows
 
 if TYPE_CHECKING:
     from doorward.searching import Catalog
 
     from doorward_search.index import Index
+    from doorward_search.learning.field_names import FieldNames
+    from doorward_search.learning.known import Known
     from doorward_search.learning.words import Learned
     from doorward_search.question import Question
     from doorward_search.settings import SearchSettings
@@ -60,7 +60,7 @@ class Learning:
         self._on, self._shared, self._clock = settings.learn, settings.shared, clock
         self._store = store if self._on else None
         self._recent = RecentSearches(time.monotonic)
-        self._fields = FieldNames(catalog)
+        self._catalog = catalog
         self._known: OrderedDict[str, tuple[object, Known]] = OrderedDict()
         self._learned: OrderedDict[str, Learned] = OrderedDict()
         self._unwritten: dict[tuple[str, Lesson], Amount] = {}
@@ -117,8 +117,16 @@ class Learning:
             self._looking.add(work)
             work.add_done_callback(self._looking.discard)
 
+    @cached_property
+    def _fields(self) -> FieldNames:
+        from doorward_search.learning.field_names import FieldNames
+
+        return FieldNames(self._catalog)
+
     async def _look(self, record: RunRecord) -> None:
         """Learn whose values the run passed to whom."""
+        from doorward_search.learning.value_flow import flows
+
         try:
             found = await off_loop(flows, record.calls)
             known = [flow for flow in sorted(found) if self._fields.has(flow.producer, flow.field, flow.parameter)]
@@ -167,6 +175,8 @@ class Learning:
                 version = None
             if self._being_written:  # which may be there twice now: read again the next time
                 version = None
+        from doorward_search.learning.known import Known
+
         known = Known(stored, self._clock())
         for waiting in (self._being_written, self._unwritten):
             for (whose, lesson), amount in waiting.items():

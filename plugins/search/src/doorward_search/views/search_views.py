@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING
 
 import anyio
 from doorward import DoorwardError
-from doorward.searching import answers_of, off_loop
+from doorward.administration import answers_of
+from doorward.searching import off_loop
 
 from doorward_search.views.texts import text_of
 
 if TYPE_CHECKING:
     from doorward import Plugins
-    from doorward.administration import Loaded
-    from doorward.searching import Catalog, Outgoing
+    from doorward.administration import Loaded, Outgoing
+    from doorward.searching import Catalog
 
     from doorward_search.fusion import Opinion
     from doorward_search.index import Index
@@ -166,7 +167,7 @@ class Clearing:
 
     def __call__(self, texts: Sequence[str]) -> list[str]:
         if self._outgoing is None:
-            from doorward.searching import Outgoing
+            from doorward.administration import Outgoing
 
             loaded = self._loaded
             tables = {"servers": loaded.config.servers, "principals": loaded.principals, "rest": loaded.rest}
