@@ -34,6 +34,7 @@ _MODULE_OF = {
     "ObserverConformance": "conformance.observers",
     "Request": "conformance.echo",
     "ResultChangeConformance": "conformance.result_changes",
+    "SearchEngineConformance": "conformance.search_engines",
     "SearchViewConformance": "conformance.search_views",
     "SecretSchemeConformance": "conformance.secret_schemes",
     "SharedExecutor": "shared_executor",

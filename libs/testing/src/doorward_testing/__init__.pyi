@@ -26,6 +26,7 @@ from doorward_testing.conformance.layers import LayerConformance as LayerConform
 from doorward_testing.conformance.layers import run_of as run_of
 from doorward_testing.conformance.observers import ObserverConformance as ObserverConformance
 from doorward_testing.conformance.result_changes import ResultChangeConformance as ResultChangeConformance
+from doorward_testing.conformance.search_engines import SearchEngineConformance as SearchEngineConformance
 from doorward_testing.conformance.search_views import SearchViewConformance as SearchViewConformance
 from doorward_testing.conformance.secret_schemes import SecretSchemeConformance as SecretSchemeConformance
 from doorward_testing.conformance.sources import SourceConformance as SourceConformance
@@ -62,6 +63,7 @@ __all__ = [
     "ObserverConformance",
     "Request",
     "ResultChangeConformance",
+    "SearchEngineConformance",
     "SearchViewConformance",
     "SecretSchemeConformance",
     "SharedExecutor",
