@@ -124,6 +124,7 @@ from doorward.secrets.detection import hide_arguments as hide_arguments
 from doorward.secrets.detection import hide_whole as hide_whole
 from doorward.secrets.detection import is_named_secret as is_named_secret
 from doorward.secrets.detection import mask_tokens as mask_tokens
+from doorward.secrets.outgoing import Outgoing as Outgoing
 from doorward.secrets.outgoing import without_drawn_tokens as without_drawn_tokens
 from doorward.secrets.references import Reference as Reference
 from doorward.secrets.references import find as find
@@ -133,6 +134,7 @@ from doorward.secrets.references import joined as joined
 from doorward.secrets.references import to_variable as to_variable
 from doorward.secrets.references import unescaped as unescaped
 from doorward.secrets.scrubber import MIN_SECRET_CHARACTERS as MIN_SECRET_CHARACTERS
+from doorward.secrets.scrubber import answers_of as answers_of
 from doorward.secrets.scrubber import is_guessable as is_guessable
 from doorward.servers.auths import check_auth as check_auth
 from doorward.servers.auths import url_of as url_of
@@ -153,6 +155,7 @@ __all__ = [
     "Loaded",
     "MIN_SECRET_CHARACTERS",
     "Manifest",
+    "Outgoing",
     "PLANNED_TEXT",
     "Pattern",
     "Plan",
@@ -180,6 +183,7 @@ __all__ = [
     "WITHHOLDS",
     "Waiting",
     "Withholds",
+    "answers_of",
     "artefact_uri",
     "as_json",
     "beside",
