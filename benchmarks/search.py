@@ -36,7 +36,7 @@ async def run(folder: Path) -> None:
         rows.append(
             [
                 f"open a catalog of {count}",
-                ms(_times(lambda path=path: SearchedCatalog(SqliteCatalog(path)).close(), 100)),
+                ms(_times(lambda path=path: Catalog(SqliteCatalog(path)).close(), 100)),
             ]
         )
         catalog = SearchedCatalog(SqliteCatalog(path))
