@@ -294,7 +294,7 @@ def test_what_standard_brings() -> None:
         "doorward.executor": {"monty"},
         "doorward.plugins": {
             *("approvals", "ast", "audit_jsonl", "budgets", "clients", "cmd", "compat", "keyring", "plans", "runs"),
-            *("rules", "search", "undo"),
+            *("program_helpers", "rules", "search", "undo"),
         },
         "doorward.server_key": {"price", "undo"},
         "doorward.table": {
@@ -415,7 +415,7 @@ def test_plugins_import_only_what_is_offered() -> None:
         for file in sources(folder):
             ours = {module for module in imports(file) if module.partition(".")[0].startswith("doorward")}
             allowed = {"doorward.administration", *(name for name in built_on if name.startswith("doorward"))}
-            allowed |= {"doorward.engines", "doorward.searching"} | (
+            allowed |= {"doorward.engines", "doorward.helping", "doorward.searching"} | (
                 {"doorward.serving"} if folder.name in FACES else set()
             )
             wrong += [

@@ -19,7 +19,10 @@ from typing import Any
 import griffe
 
 ROOT = Path(__file__).resolve().parents[2]
-MODULES = ("doorward", "doorward.administration", "doorward.serving", "doorward.engines", "doorward.searching")
+MODULES = (
+    *("doorward", "doorward.administration", "doorward.serving", "doorward.engines"),
+    *("doorward.searching", "doorward.helping"),
+)
 LIBRARIES = ("doorward_cli", "doorward_testing", "doorward_http", "doorward_auth_kit", "doorward_jail")
 
 

@@ -45,7 +45,7 @@ from doorward.plugins.deciders import Deciders
 from doorward.plugins.manager import Plugins
 from doorward.program_api.discovery import Discovery
 from doorward.program_api.helper_cards import MODULE, HelperCards
-from doorward.program_api.helpers import HELPERS, Helpers
+from doorward.program_api.helpers import Helpers
 from doorward.program_api.modules import Modules
 from doorward.runs.admission import Admission
 from doorward.runs.execution import Execution
@@ -98,7 +98,7 @@ class Gateway:
         self.compiler = Compiler(self.servers, self.catalog, self.skills, plugins, self.secrets)
         self.executors = Executors(loaded, plugins, self.state)
         self.languages = Languages(self.executors, without_code=self.config.surface == "calls")
-        policy, cards = Policy(loaded, self.principals, self.servers.upstreams), HelperCards(HELPERS)
+        policy, cards = Policy(loaded, self.principals, self.servers.upstreams), HelperCards()
         policy.use(Deciders(plugins))
         functions = FunctionLookup(self.catalog, self.servers, policy, self.search_engine)
         self.counters = UsageFile(self.state / "usage.db")
@@ -113,8 +113,8 @@ class Gateway:
             policy,
             self.search_engine,
         )
-        ours = Helpers(self.discovery, self.servers, self.skills)
-        self.modules = Modules(self.catalog, self.servers, self.discovery, {MODULE: ours.all}, self.services)
+        self.modules = Modules(self.catalog, self.servers, self.discovery, self.services)
+        self.modules.add(MODULE, Helpers(self.discovery, self.skills).all)
         self.exposed = DirectTools(self.servers, self.catalog, policy)
         self.process = Process(self.state / "processes")
         self.artefacts = Artefacts(

@@ -11,7 +11,7 @@ from doorward.calls import answers
 from doorward.calls.artefacts import kind_of
 from doorward.calls.next_page import following
 
-from ..conftest import CONFIG, Weather
+from ..conftest import CONFIG, Replies, Weather
 
 pytestmark = pytest.mark.anyio
 
@@ -93,11 +93,14 @@ async def test_a_plugin_may_not_change_what_headers_are(doorward_host: Any) -> N
             return "flat" if isinstance(result, dict) else None
 
     doorward_host.install("plugin", "flattens", Flattens())
-    async with doorward_host.gateway(CONFIG.replace("plugins = []", 'plugins = ["flattens"]')) as gate:
+    doorward_host.install("plugin", "replies", Replies)
+    async with doorward_host.gateway(CONFIG.replace("plugins = []", 'plugins = ["flattens", "replies"]')) as gate:
         await gate.list_servers()
         run = gate.execution.of_call("local")
         with pytest.raises(Exception, match="a plugin made a str of a dict"):
-            await run.call("doorward.reply", (), {"function": "weather.get_forecast", "arguments": {"city": "Oslo"}})
+            await run.call(
+                "doorward.replies.reply", (), {"function": "weather.get_forecast", "arguments": {"city": "Oslo"}}
+            )
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,8 @@ from doorward import (
 from doorward.plugins import result_changes
 from doorward_testing.samples import InProcess
 
+from ..conftest import Replies
+
 pytestmark = pytest.mark.anyio
 
 SSN = "078-05-1120"
@@ -113,15 +115,16 @@ def gateway(host: Any) -> Any:
         host.entries.clear()
         host.install("source", "registry", Registry)
         host.install("executor", "inprocess", InProcess)
-        for name, thing in plugins.items():
+        for name, thing in {**plugins, "replies": Replies}.items():
             host.install("plugin", name, thing)
         return host.gateway(
-            f'executor = "inprocess"\ncache = "none"\nplugins = {[*plugins]}\n[servers.other]\nsource = "registry"'
+            f'executor = "inprocess"\ncache = "none"\nplugins = {[*plugins, "replies"]}\n[servers.other]\nsource = "registry"'
         )
 
     return opened
 
 
+REPLIES = "replies"
 WAYS = ["value", "text", "error", "tool error", "server error", "bytes", "listed bytes", "page", "defect"]
 
 
@@ -131,7 +134,7 @@ async def test_no_way_leads_past_it(gateway: Any, how: str) -> None:
     async with gateway(redacts=Redacts()) as gate:
         run = gate.execution.of_call("local")
         seen: list[Any] = []
-        for helper in ("other.get", "doorward.reply", "doorward.pages"):
+        for helper in ("other.get", "doorward.replies.reply"):
             given = {"how": how} if helper == "other.get" else {"function": "other.get", "arguments": {"how": how}}
             try:
                 seen.append(await run.call(helper, (), given))
@@ -260,7 +263,7 @@ async def test_headers_stay_headers(gateway: Any) -> None:
     async with gateway(bad=answering(lambda result: 5)) as gate:
         assert await gate.call("other.get") == 5
         with pytest.raises(GuardRefused, match="a plugin made a int of a dict"):
-            await gate.call("doorward.reply", {"function": "other.get", "arguments": {"how": "page"}})
+            await gate.call("doorward.replies.reply", {"function": "other.get", "arguments": {"how": "page"}})
 
 
 async def test_odd_but_readable_values_pass(gateway: Any) -> None:

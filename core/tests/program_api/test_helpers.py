@@ -26,7 +26,7 @@ async def test_every_helper_says_what_it_does(doorward_host: Any) -> None:
         (whole,) = await gate.get_functions(["doorward"])
         names = gate.modules.members("doorward", "local")
         assert names is not None
-        assert {"pages", "read", "path", "ApiError", "ToolError"} <= set(names)
+        assert {"search", "read", "path", "ApiError", "ToolError"} <= set(names)
         for name in names:
             (card,) = await gate.get_functions([f"doorward.{name}"])
             assert f"\n{name}" in whole["text"]
@@ -37,10 +37,8 @@ async def test_every_helper_says_what_it_does(doorward_host: Any) -> None:
             assert "run" not in card["signature"]
             assert "'" not in card["signature"].replace("''", ""), "annotations stand without quotes"
         assert len(whole["text"]) < 2400
-        assert "whole answers" in (await gate.get_functions(["doorward.pages"]))[0]["text"]
-        assert (await gate.execute("await doorward.describe('doorward.pages')")).value == card_of(
-            gate, "doorward.pages"
-        )
+        assert "a result that was cut" in (await gate.get_functions(["doorward.read"]))[0]["text"]
+        assert (await gate.execute("await doorward.describe('doorward.read')")).value == card_of(gate, "doorward.read")
 
 
 def card_of(gate: Any, name: str) -> str:
@@ -53,7 +51,7 @@ async def test_names_that_are_none(doorward_host: Any) -> None:
     """A misspelt helper is told by near names, anything else by all of them; `doorward` is no server to search."""
     async with doorward_host.gateway(CONFIG) as gate:
         for asked, said in (
-            ("pagez", "Near: doorward.pages"),
+            ("serch", "Near: doorward.search"),
             ("apierror", "Near: doorward.ApiError"),
             ("zzz", "There are: servers, search"),
         ):
@@ -72,17 +70,15 @@ async def test_what_is_wrong_with_the_call_of_a_helper(doorward_host: Any) -> No
     async with doorward_host.gateway(CONFIG) as gate:
         for code, said, hint in [
             (
-                "await doorward.pages()",
-                "doorward.pages: missing a required argument: 'function'",
-                "doorward.pages(function",
+                "await doorward.call()",
+                "doorward.call: missing a required argument: 'function'",
+                "doorward.call(function",
             ),
             (
                 "await doorward.skills(1, 2, 3)",
                 "doorward.skills: too many positional arguments",
                 "doorward.skills(server",
             ),
-            ("await doorward.list_prompts(x=1)", "doorward.list_prompts: ", "doorward.list_prompts(server"),
-            ("await doorward.read_resource('weather')", "needs a server and the URI", "doorward.read(file)"),
             ("await doorward.read(None)", "a handle of a file is wanted, not None", "doorward://results/"),
             (
                 "await doorward.read('doorward://results/none')",
@@ -99,23 +95,19 @@ async def test_what_is_wrong_with_the_call_of_a_helper(doorward_host: Any) -> No
                 True,
             ), error
             assert "Helpers" not in error.message
-            assert "_" not in error.message.replace("_prompts", "").replace("_resource", "")
+            assert "_" not in error.message
 
 
 @pytest.mark.slow
 async def test_a_cut_result_says_how_it_is_read(doorward_host: Any) -> None:
-    """In the answer's text and structure, by what works in every executor; printed text too; `read_resource` does it as
-    well."""
+    """In the answer's text and structure, by what works in every executor; printed text too."""
     async with doorward_host.gateway(CONFIG) as gate:
         cut = await gate.execute("result = await weather.big()")
         assert cut.truncated is not None
         how = cut.truncated["read"]
         assert how in as_text(cut)
-        again = await gate.execute(
-            f"rows = await {how}\nresult = [len(rows), rows[1999]['id'], await "
-            f"doorward.read_resource('{cut.truncated['rest']}') == rows]"
-        )
-        assert again.value == [2000, 1999, True]
+        again = await gate.execute(f"rows = await {how}\nresult = [len(rows), rows[1999]['id']]")
+        assert again.value == [2000, 1999]
         text = await gate.execute("'ä\"' * 20000")
         assert text.truncated is not None
         assert gate.result(text.truncated["rest"]).content.startswith('ä"ä"'), "a text is kept as it is, not as JSON"

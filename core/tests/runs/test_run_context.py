@@ -14,7 +14,7 @@ from doorward.model.errors import DoorwardError
 from doorward.model.programs import Program
 from doorward.runs.run_context import RunContext
 
-from ..conftest import CONFIG
+from ..conftest import CONFIG, Replies
 
 CONTEXTS = {"RunContext", "CallContext", "HelperContext", "Session"}
 """What the rooms know a run by, and what it runs in."""
@@ -77,20 +77,17 @@ async def test_what_counts_as_a_call(doorward_host: Any) -> None:
     """A helper that makes calls counts as many as it makes, whatever comes of them; any other counts as one, as one
     that fails before."""
     oslo: dict[str, Any] = {"city": "Oslo"}
-    async with doorward_host.gateway(CONFIG) as gate:
+    doorward_host.install("plugin", "replies", Replies)
+    async with doorward_host.gateway(CONFIG.replace("plugins = []", 'plugins = ["replies"]')) as gate:
         await gate.ready()
         for function, args, kwargs, made in [
             ("weather.get_forecast", (), oslo, 1),
             ("doorward.call", ("weather.get_forecast", oslo), {}, 1),
             ("doorward.call", ("weather.fail",), {}, 1),
             ("doorward.call", ("doorward.call", {"function": "weather.get_forecast", "arguments": oslo}), {}, 1),
-            ("doorward.reply", ("weather.get_forecast",), oslo, 1),
-            ("doorward.pages", ("weather.get_forecast",), oslo, 1),
-            ("doorward.items", ("weather.big",), {}, 1),
-            ("doorward.runtime.call_tool", ("weather", "get_forecast", oslo), {}, 1),
-            ("doorward.pages", (5,), {}, 1),
-            ("doorward.items", ("weather.none",), {}, 1),
-            ("doorward.items", ("weather.fail",), {}, 1),
+            ("doorward.replies.reply", ("weather.get_forecast", oslo), {}, 1),
+            ("doorward.replies.reply", ("weather.none",), {}, 1),
+            ("doorward.replies.reply", ("weather.fail",), {}, 1),
             ("doorward.search", ("forecast",), {}, 1),
             ("doorward.no_helper", (), {}, 1),
         ]:

@@ -198,7 +198,6 @@ async def test_helpers_take_options_as_an_object(host: Any) -> None:
             ('await doorward.search("forecast", {"limit": 1})', 1),
             ('await doorward.search({"query": "forecast", "limit": 1})', 1),
             ('await doorward.call("weather.get_forecast", {"city": "Oslo"})', {"city": "Oslo", "high": 20.5}),
-            ('await doorward.pages("weather.get_forecast", {"city": "Oslo"}, {"most": 1})', [{"city": "Oslo", "high": 20.5}]),
         ):  # fmt: skip
             outcome = await gate.execute(code, language="typescript")
             found = len(outcome.value["functions"]) if value == 1 else outcome.value

@@ -1,5 +1,4 @@
-"""Other systems' names, and what MCP servers have besides tools, for programs: resources, prompts, ToolError, a working
-directory."""
+"""Other systems' names for programs, and what MCP servers are by them."""
 
 from __future__ import annotations
 
@@ -70,38 +69,6 @@ cwd = "things"
 def box(doorward_host: Any) -> Any:
     doorward_host.install("source", "box", Box)
     return doorward_host
-
-
-@pytest.mark.slow
-@pytest.mark.anyio
-async def test_resources_and_prompts(box: Any) -> None:
-    """Through the broker, by what the source offers; a server without says so."""
-    async with box.gateway(CONFIG + BOX) as gate:
-        asked = {
-            "list_resources": ({"server": "tool-box"}, ["resources/list", {}]),
-            "read_resource": ({"server": "tool-box", "uri": "box://lid"}, ["resources/read", {"uri": "box://lid"}]),
-            "list_prompts": ({"server": "tool_box"}, ["prompts/list", {}]),
-            "get_prompt": ({"server": "tool_box", "name": "tidy"}, ["prompts/get", {"name": "tidy", "arguments": {}}]),
-        }
-        for helper, (arguments, answer) in asked.items():
-            assert await gate.call(f"doorward.{helper}", arguments) == answer
-        outcome = await gate.execute("await doorward.read_resource('tool-box', 'box://lid')")
-        assert [(c["function"], c["count"]) for c in outcome.calls] == [("tool_box.read_resource", 1)]
-        error = (await gate.execute("await doorward.list_prompts('weather')")).error
-        assert (error.type, error.message) == ("UnknownName", "the server 'weather' has no prompts")
-        error = (await gate.execute("await doorward.list_prompts('toolbox')")).error
-        assert (error.message, error.hint) == ("Server 'toolbox' is not available", "Near: tool_box.")
-
-
-@pytest.mark.slow
-@pytest.mark.anyio
-async def test_what_a_configuration_leaves_of_resources(box: Any) -> None:
-    """`exclude` holds for them as for functions."""
-    async with box.gateway(CONFIG + BOX + 'exclude = ["resources/*"]\n') as gate:
-        error = (await gate.execute("await doorward.list_resources('tool-box')")).error
-        assert error.message == "the server 'tool_box' has no resources"
-        assert "exclude" in error.hint
-        assert await gate.call("doorward.list_prompts", {"server": "tool-box"}) == ["prompts/list", {}]
 
 
 @pytest.mark.slow

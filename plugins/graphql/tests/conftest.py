@@ -68,6 +68,12 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+@pytest.fixture(autouse=True)
+def _helpers(host: Any) -> None:
+    """Programs have the helpers that make calls."""
+    host.install_real("program_helpers")
+
+
 @pytest.fixture
 def sdl() -> str:
     """The schema of the shop."""

@@ -30,6 +30,12 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+@pytest.fixture(autouse=True)
+def _helpers(host: Any) -> None:
+    """Programs have the helpers that make calls."""
+    host.install_real("program_helpers")
+
+
 class LoginPrompt:
     """The client that asked for a run: it answers at once, or after `seconds`, while the run's clock stands still, and
     remembers what it heard."""

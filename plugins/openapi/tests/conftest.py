@@ -19,6 +19,12 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+@pytest.fixture(autouse=True)
+def _helpers(host: Any) -> None:
+    """Programs have the helpers that make calls."""
+    host.install_real("program_helpers")
+
+
 class Upstream:
     """The server: `answers` maps a path to (status, headers, body), or to what makes these of a request; any other path
     is echoed as JSON."""

@@ -24,7 +24,6 @@ from doorward.model.limits import Limits
 from doorward.model.names import some
 from doorward.model.programs import Program
 from doorward.model.search import Found, Search
-from doorward.program_api import call_helpers
 from doorward.program_api.helper_cards import MODULE, HelperCards
 from doorward.program_api.server_list import ServerList
 from doorward.programs.languages import JSON, PYTHON, is_script
@@ -249,7 +248,7 @@ class Discovery:
         if asker.language != JSON:
             return self.cards.card(name, asker.language)
         broken = [f"{each} (broken)" for each in self._servers.wrong(asker.principal)]
-        return call_helpers.card(name, some([*self._servers.usable_by(asker.principal), *broken]))
+        return self.cards.card_in_calls(name, some([*self._servers.usable_by(asker.principal), *broken]))
 
     def callable(self, name: str, asker: Program) -> Function:
         """The function that a name means, if it may be called. Raises: as a call would."""

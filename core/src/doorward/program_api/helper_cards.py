@@ -46,12 +46,22 @@ class _Bare(str):
 class HelperCards:
     """The cards of `doorward` and of each name in it."""
 
-    def __init__(self, helpers: Mapping[str, Helper]) -> None:
-        self._heads = {name: f"def {name}{written(helper)}" for name, helper in helpers.items()}
-        self._heads |= {name: f"class {name}(Exception)" for name in ERRORS}
-        self._calls = {name: f"{name}{written(helper, types=False)}" for name, helper in helpers.items()}
-        self._about = {name: inspect.getdoc(helper) or "" for name, helper in helpers.items()} | ERRORS
-        self.names = list(self._about)
+    def __init__(self) -> None:
+        self._heads = {name: f"class {name}(Exception)" for name in ERRORS}
+        self._calls: dict[str, str] = {}
+        self._about = {**ERRORS}
+        self.in_calls: dict[str, str] = {}
+        """How helpers are called without a program, of those that are."""
+        self._example = ""
+
+    def add(self, helpers: Mapping[str, Helper], calls: Mapping[str, str], example: str) -> None:
+        """Describe more helpers. See `Modules.add`."""
+        self._heads |= {name: f"def {name}{written(helper)}" for name, helper in helpers.items()}
+        self._calls |= {name: f"{name}{written(helper, types=False)}" for name, helper in helpers.items()}
+        about = {name: about for name, about in self._about.items() if name not in ERRORS}
+        self._about = about | {name: inspect.getdoc(helper) or "" for name, helper in helpers.items()} | ERRORS
+        self.in_calls |= calls
+        self._example = self._example or example
 
     def card(self, asked: str, language: str = PYTHON) -> dict[str, Any] | None:
         """The card of `doorward` or `doorward.NAME`: `{"function", "import", "signature", "text"}`, or `{"function",
@@ -62,16 +72,32 @@ class HelperCards:
         if not name:
             return {"function": MODULE, "text": (_IN_SCRIPTS + "\n" if is_script(language) else "") + self._listed()}
         if name not in self._about:
-            near = nearest(name, self.names, 3)
-            others = (
-                f"Near: {', '.join(f'{MODULE}.{n}' for n in near)}." if near else f"There are: {', '.join(self.names)}."
-            )
+            near = ", ".join(f"{MODULE}.{each}" for each in nearest(name, list(self._about), 3))
+            others = f"Near: {near}." if near else f"There are: {', '.join(self._about)}."
             return {"function": asked[:200], "error": f"there is no {asked[:200]}. {others}"}
         about = textwrap.indent(self._about[name], "    ").strip()
         text = f'import doorward\n\n{self._heads[name]}:\n    """{about}\n    """'
         text = f"{_IN_SCRIPTS}\n\n{text}" if is_script(language) else text
         imported = dialect_of(language).imported(MODULE, "")
         return {"function": asked, "import": imported, "signature": self._heads[name], "text": text}
+
+    def card_in_calls(self, asked: str, servers: str) -> dict[str, Any] | None:
+        """The card of all helpers that are called without a program, and of the servers that there are: no other tool
+        tells these. `None` if something else was asked for."""
+        module, _, name = asked.partition(".")
+        if module != MODULE:
+            return None
+        if name and name not in self.in_calls:
+            return {"function": asked[:200], "error": f"there is no {asked[:200]}. There are: {self.names_in_calls()}."}
+        text = f'Servers: {servers}. get_functions(["NAME"]) says more of one.'
+        if self.in_calls:
+            helpers = "\n".join(f"{MODULE}.{each}{signature}" for each, signature in self.in_calls.items())
+            text += f"\n\nHelpers, called as functions are:\n{helpers}\n\n{self._example}"
+        return {"function": asked, "text": text}
+
+    def names_in_calls(self) -> str:
+        """Those helpers, in a line."""
+        return ", ".join(f"{MODULE}.{name}" for name in self.in_calls) or "none"
 
     def _listed(self) -> str:
         """All helpers, each with the first sentence of its description."""

@@ -14,14 +14,11 @@ from doorward.arguments.files import handle
 from doorward.calls.artefacts import PREFIX, content_of
 from doorward.config.config import module_name
 from doorward.data.offload import aside
-from doorward.model.errors import InvalidArguments, LimitExceeded, UnknownName
-from doorward.program_api.known_replies import known
-from doorward.program_api.pagination import MAX_PAGES, items, pages
+from doorward.model.errors import InvalidArguments, LimitExceeded
 
 if TYPE_CHECKING:
     from doorward.program_api.discovery import Discovery
     from doorward.program_api.helper_context import Helper, HelperContext
-    from doorward.servers.registry import Servers
     from doorward.servers.skills import Skills
 
 
@@ -31,10 +28,8 @@ _HANDLE_HINT = 'It has an "artefact"; its URI begins with doorward://results/.'
 class Helpers:
     """The helpers of a gateway: `all` by name."""
 
-    def __init__(self, discovery: Discovery, servers: Servers, skills: Skills) -> None:
-        self._discovery = discovery
-        self._servers = servers
-        self._skills = skills
+    def __init__(self, discovery: Discovery, skills: Skills) -> None:
+        self._discovery, self._skills = discovery, skills
         self.all: Mapping[str, Helper] = {name: getattr(self, name) for name in HELPERS}
 
     async def servers(self, run: HelperContext) -> list[dict[str, Any]]:
@@ -80,62 +75,8 @@ class Helpers:
     ) -> Any:
         """Call a function by its name: doorward.call("server.function", {"id": 1}). The arguments may be keywords,
         too."""
-        return await call(run, function, {**(arguments or {}), **kwargs})
-
-    async def pages(
-        self,
-        run: HelperContext,
-        function: str,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        most: int = MAX_PAGES,
-        **kwargs: Any,
-    ) -> list[Any]:
-        """Call a function once for each page. A list of whole answers, each as the function itself answers:
-
-        [item for page in doorward.pages(server.list_items, state="open") for item in page["items"]]
-
-        `function` is the function or "server.function"; its arguments are keywords, or a dictionary. At most `most`
-        pages are asked for; a note beside the value says if there are more. To stop earlier, call the function
-        yourself.
-        """
-        return await pages(run, function, {**(arguments or {}), **kwargs}, int(most))
-
-    async def items(
-        self,
-        run: HelperContext,
-        function: str,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        most: int | None = None,
-        **kwargs: Any,
-    ) -> Any:
-        """Call a function once for each page. A list of what is in all pages:
-
-        names = [item["name"] for item in doorward.items(server.list_items, state="open")]
-
-        Arguments are given as to doorward.pages. At most `most` items are got. If the answers have several lists, or
-        are one thing, the error says so.
-        """
-        whose = run.program.principal
-        declared, route = self._discovery.list_in(function, whose) if isinstance(function, str) else ((), "")
-        enough = None if most is None else int(most)
-        return await items(run, function, {**(arguments or {}), **kwargs}, enough, declared, route)
-
-    async def reply(
-        self, run: HelperContext, function: str, arguments: Mapping[str, Any] | None = None, **kwargs: Any
-    ) -> Any:
-        """Call a function, and get its value with the status and headers of the answer:
-
-        made = doorward.reply(server.create_item, name="a")
-        made.value, made.status, made.headers.get("location")
-
-        Names of headers are in small letters; credentials are left out. A function that is not of an HTTP API has no
-        headers, and None for its status.
-        """
         run.helper_makes_calls()
-        reply = known(await run.reply(function, (), {**(arguments or {}), **kwargs}, headers=True), "reply")
-        return {"value": reply.value, "status": reply.status, "headers": dict(reply.headers)}
+        return await run.call(function, (), {**(arguments or {}), **kwargs})
 
     async def read(self, run: HelperContext, file: Any) -> Any:
         """What is in a file, or all of a result that was cut. JSON as its value, text as str, anything else as bytes.
@@ -172,40 +113,6 @@ class Helpers:
         """The module of a server, by its configured name: doorward.server("my-server").some_function()."""
         return self._discovery.module(name, run.program.principal)  # which the sandbox imports
 
-    async def list_resources(self, run: HelperContext, server: str) -> Any:
-        """The resources of an MCP server."""
-        return await self._offered(run, server, "resources/list", {})
-
-    async def read_resource(self, run: HelperContext, server: str, uri: str = "") -> Any:
-        """A resource of an MCP server, by its URI. (Files and cut results are for doorward.read.)"""
-        if not uri and _is_file(server):
-            return await self.read(run, server)
-        if not uri:
-            raise InvalidArguments(
-                "doorward.read_resource needs a server and the URI of one of its resources",
-                hint="doorward.read(file) takes the handle of a file or result.",
-            )
-        return await self._offered(run, server, "resources/read", {"uri": uri})
-
-    async def list_prompts(self, run: HelperContext, server: str) -> Any:
-        """The prompts of an MCP server."""
-        return await self._offered(run, server, "prompts/list", {})
-
-    async def get_prompt(
-        self, run: HelperContext, server: str, name: str, arguments: Mapping[str, Any] | None = None
-    ) -> Any:
-        """A prompt of an MCP server, filled in."""
-        return await self._offered(run, server, "prompts/get", {"name": name, "arguments": dict(arguments or {})})
-
-    async def _offered(self, run: HelperContext, server: str, id: str, arguments: Mapping[str, Any]) -> Any:
-        """Call something that a server's source offers besides functions. Raises: UnknownName if it does not offer
-        that."""
-        module = self._discovery.module(server, run.program.principal)
-        if self._servers.offered(module, id) is None:
-            hint = "MCP servers have them, where `include`, `exclude` and `read_only` of the configuration leave them."
-            raise UnknownName(f"the server {module!r} has no {id.partition('/')[0]}", hint=hint)
-        return await call(run, f"{module}.{id}", arguments)
-
     async def capabilities(self, run: HelperContext) -> str:
         """What can be done here, in a paragraph: servers, executors, limits."""
         return self._discovery.capabilities(run.program.principal, run.program.language)
@@ -222,12 +129,6 @@ class Helpers:
 
 HELPERS: Mapping[str, Helper] = {name: method for name, method in vars(Helpers).items() if not name.startswith("_")}
 """All helpers, as functions whose first argument is their `Helpers`."""
-
-
-async def call(run: HelperContext, name: str, arguments: Mapping[str, Any]) -> Any:
-    """Make the only call of a helper."""
-    run.helper_makes_calls()
-    return await run.call(name, (), arguments)
 
 
 def _is_file(value: Any) -> bool:

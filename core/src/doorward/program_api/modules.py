@@ -16,7 +16,6 @@ from doorward.finding.allowed_functions import allowed_names
 from doorward.model.errors import InvalidArguments, PluginError, UnknownName
 from doorward.model.names import is_plain
 from doorward.model.program_names import PROGRAM_NAMES, NoOtherNames, ProgramNames
-from doorward.program_api.call_helpers import IN_CALLS, names
 from doorward.program_api.helper_cards import ERRORS, MODULE, written
 from doorward.program_api.idle_patterns import idle
 from doorward.program_api.server_list import told
@@ -53,18 +52,12 @@ _MAX_DENIED = 200
 class Modules:
     """Modules by name. `helpers` are the modules of no server: `doorward`, and others within it."""
 
-    def __init__(
-        self,
-        catalog: Catalog,
-        servers: Servers,
-        discovery: Discovery,
-        helpers: Mapping[str, Mapping[str, Helper]],
-        services: Services,
-    ) -> None:
+    def __init__(self, catalog: Catalog, servers: Servers, discovery: Discovery, services: Services) -> None:
         self._catalog = catalog
         self._servers = servers
         self._discovery = discovery
-        self.helpers, self._services = {**helpers}, services
+        self.helpers: dict[str, Mapping[str, Helper]] = {MODULE: {}}
+        self._services = services
         self._policy = discovery.policy
         self._denied: dict[tuple[str, Scope], tuple[Sequence[str], frozenset[str]]] = {}
         self._members: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {}
@@ -74,14 +67,30 @@ class Modules:
         """What other names than ours mean in programs."""
         return self._services.get(PROGRAM_NAMES) or _OURS
 
-    def add(self, module: str, helpers: Mapping[str, Helper]) -> None:
-        """Give programs another module: `doorward.NAME`, with these helpers. Each gets the run (see `HelperContext`),
-        then the arguments of the program. Raises: PluginError if there is such a module, or if it is called otherwise.
+    def add(
+        self,
+        module: str,
+        helpers: Mapping[str, Helper],
+        *,
+        calls: Mapping[str, str] | None = None,
+        example: str = "",
+    ) -> None:
+        """Give programs another module, `doorward.NAME`, with these helpers, or `doorward` itself more of them.
+
+        Each gets the run (see `HelperContext`), then the arguments of the program. Agents read the signatures and
+        docstrings of those in `doorward`; `calls` says how some of these are called without a program, with an
+        `example`.
+
+        Raises: PluginError if there is such a module or helper, or if the module is called otherwise.
         """
-        if module in self.helpers or not re.fullmatch(rf"{MODULE}\.[a-z][a-z0-9_]*", module):
-            why = "is given already" if module in self.helpers else f"is not called {MODULE}.NAME"
-            raise PluginError(f"the module {module!r} of programs {why}")
-        self.helpers[module] = helpers
+        taken = {*self.helpers[MODULE], *ERRORS} & helpers.keys() if module == MODULE else {module} & {*self.helpers}
+        if taken:
+            raise PluginError(f"{', '.join(sorted(taken))} of {module} is given already")
+        if not re.fullmatch(rf"{MODULE}(\.[a-z][a-z0-9_]*)?", module):
+            raise PluginError(f"the module {module!r} of programs is not called {MODULE}.NAME")
+        self.helpers[module] = {**self.helpers.get(module, {}), **helpers}
+        if module == MODULE:
+            self._discovery.cards.add(helpers, calls or {}, example)
 
     def usable_by(self, principal: str) -> Mapping[str, str]:
         """The configured names of the servers that a principal can use, by module name."""
@@ -183,7 +192,7 @@ class Modules:
         try:
             written_as.bind(run, *args, **kwargs)
         except TypeError as error:
-            form = IN_CALLS[name] if run.program.language == JSON else f"{written(helper)}."
+            form = self._discovery.cards.in_calls[name] if run.program.language == JSON else f"{written(helper)}."
             hint = f"It is written {MODULE}.{name}{form}"
             raise InvalidArguments(f"{MODULE}.{name}: {error}", hint=hint) from None
         try:
@@ -192,12 +201,14 @@ class Modules:
             raise InvalidArguments(f"{MODULE}.{name}: {error}") from None
 
     def _helper(self, name: str, language: str) -> Helper:
-        if language == JSON and name not in IN_CALLS:
-            raise UnknownName(f"{MODULE}.{name[:100]} is no function to call here", hint=f"There are: {names()}.")
+        cards = self._discovery.cards
+        if language == JSON and name not in cards.in_calls:
+            hint = f"There are: {cards.names_in_calls()}."
+            raise UnknownName(f"{MODULE}.{name[:100]} is no function to call here", hint=hint)
         for module, helpers in self.helpers.items():
             if (found := helpers.get(name.removeprefix(f"{module}.".removeprefix(f"{MODULE}.")))) is not None:
                 return found
-        card = self._discovery.cards.card(f"{MODULE}.{name}") or {}
+        card = cards.card(f"{MODULE}.{name}") or {}
         raise UnknownName(card.get("error") or f"{MODULE}.{name} cannot be called by its name")
 
     def said_of_helper(self, name: str) -> str:

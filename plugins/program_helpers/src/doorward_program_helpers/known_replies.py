@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from doorward.data.planned import Planned
-from doorward.model.calls import Reply
-from doorward.model.errors import InvalidArguments
+from doorward import InvalidArguments, Planned, Reply
 
 
 def known(reply: Reply, helper: str) -> Reply:

@@ -1,4 +1,4 @@
-"""Pages, items and replies of any source: what core makes of what one says."""
+"""Pages, items and replies of any source: what is made of what one says."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import pytest
 from doorward import Call, Compiled, Function, InvalidArguments, Reply, Settings
 from doorward.calls.items import at, declared, items_of
 from doorward.data.headers import MAX_HEADERS_BYTES, shown_headers
-
-from ..conftest import InProcess
+from doorward_testing.samples import InProcess
 
 pytestmark = pytest.mark.anyio
 TAKES = {"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": False}

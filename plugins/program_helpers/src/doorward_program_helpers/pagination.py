@@ -6,18 +6,14 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from doorward import InvalidArguments, write_json
+from doorward.helping import at, described, done, is_field_of_one, is_large, keys_to_items, lists_in, shown_key
 from pydantic_core import to_json
 
-from doorward.calls.items import at, is_field_of_one, keys_to_items, lists_in
-from doorward.data.json_writing import dump
-from doorward.data.offload import done, is_large
-from doorward.model.errors import InvalidArguments
-from doorward.program_api.known_replies import known
-from doorward.results.value_text import described, shown_key
+from doorward_program_helpers.known_replies import known
 
 if TYPE_CHECKING:
-    from doorward.model.calls import Reply
-    from doorward.program_api.helper_context import HelperContext
+    from doorward import HelperContext, Reply
 
 MAX_PAGES = 100
 """Pages that `doorward.pages` gets unless the program says otherwise."""
@@ -81,7 +77,7 @@ async def _replies(
             break
         seen.add(asked)
         reply = known(await run.reply(function, (), following, link=link), helper)
-        before, last = last, await done(dump, reply.value, large=is_large(reply.value))
+        before, last = last, await write_json(reply.value)
         if count and last == before:
             break  # an API that ignores the parameter would answer the same for ever
         if reply.next is None and not link and not reply.items:  # otherwise the source knows about its pages

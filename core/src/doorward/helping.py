@@ -1,0 +1,23 @@
+"""What authors of modules for programs import besides `doorward`: the lists in answers, values in words, handles.
+
+A plugin gives its helpers in `gateway_made`: `gateway.modules.add("doorward.NAME", {"helper": function})`.
+"""
+
+from __future__ import annotations
+
+from doorward.arguments.files import handle
+from doorward.calls.items import at, is_field_of_one, keys_to_items, lists_in
+from doorward.data.offload import done, is_large
+from doorward.results.value_text import described, shown_key
+
+__all__ = [
+    "at",
+    "described",
+    "done",
+    "handle",
+    "is_field_of_one",
+    "is_large",
+    "keys_to_items",
+    "lists_in",
+    "shown_key",
+]
