@@ -164,7 +164,6 @@ async def test_how_they_are_described_and_called(doorward_host: Any) -> None:
             ),
             ("await doorward.list_prompts(x=1)", "doorward.list_prompts: ", "doorward.list_prompts(server"),
             ("await doorward.read_resource('weather')", "needs a server and the URI", "doorward.read(file)"),
-            ("await doorward.pagez()", "", "Near: "),
         ]:
             error = (await gate.execute(code)).error
             assert error is not None
