@@ -39,6 +39,7 @@ from doorward_dist.source import read
 from doorward_durable_runs.plans.settings import PlanSettings
 from doorward_durable_runs.settings import RunSettings
 from doorward_mcp_server import guides
+from doorward_program_helpers.helpers import IN_CALLS
 from doorward_sandbox_monty.library import LIBRARY
 from doorward_testing import Commands
 from doorward_testing.schemas import closed
@@ -493,7 +494,7 @@ def test_every_name_of_the_module_in_programs_is_documented() -> None:
     """The authors of executors read what `import doorward` gives a program: each helper, and the two errors."""
     names = rows("docs/plugins/executor.md", "### The module `doorward`")
     listed = {name for cell in names for name in re.findall(r"\w+", cell)} - {"name"}
-    assert listed == {*HELPERS, "ApiError", "ToolError"}
+    assert listed == {*HELPERS, *IN_CALLS, "ApiError", "ToolError"}
 
 
 @pytest.mark.parametrize("name", ["Source", "Auth", "Cache", "Executor", "Sandbox", "Door", "Observer"])

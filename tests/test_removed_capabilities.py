@@ -46,6 +46,8 @@ CAPABILITIES = [
         "budgets",
         "budgets",
     ),
+    Capability("doorward-compat", plugin="compat"),
+    Capability("doorward-program-helpers", plugin="program_helpers"),
     Capability(
         "doorward-durable-runs",
         '[runs]\ndurable = "always"\n',

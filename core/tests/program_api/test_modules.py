@@ -87,7 +87,7 @@ async def test_a_capability_gives_programs_a_module(doorward_host: Any) -> None:
             await gate.call("doorward.metres.forecast", {"city": "Oslo"})
         with pytest.raises(InvalidArguments, match=r"doorward\.metres\.feet: missing a required argument"):
             await gate.call("doorward.metres.feet")
-        door = gate._execution.of_call("ann")
+        door = gate.execution.of_call("ann")
         assert door.members("doorward.metres") == ["feet", "forecast"]
         assert "def feet(*args: Any" in door.stub("doorward.metres", ["feet"])
     async with doorward_host.gateway(config) as gate:
@@ -125,7 +125,7 @@ async def test_a_capability_says_what_other_names_mean(doorward_host: Any) -> No
     config = CONFIG.replace("plugins = []", 'plugins = ["nicknames"]')
     async with doorward_host.gateway(config) as gate:
         await gate.ready()
-        assert gate._execution.of_call("ann").aliases("").modules == {"sky": "weather"}
+        assert gate.execution.of_call("ann").aliases("").modules == {"sky": "weather"}
         assert (await gate.get_functions(["sky.get_forecast"]))[0]["function"] == "weather.get_forecast"
         error = (await gate.execute("stars.count()")).error
         assert error is not None

@@ -37,7 +37,7 @@ GIVEN: list[tuple[Any, ...]] = [
 async def said(gate: Gateway, who: str, helper: str, args: tuple[Any, ...]) -> str:
     """What a helper answers a program of a principal, error and hint included."""
     try:
-        return str(await gate._execution.of_call(who).call(f"doorward.runtime.{helper}", args, {}))
+        return str(await gate.execution.of_call(who).call(f"doorward.runtime.{helper}", args, {}))
     except DoorwardError as error:
         return f"{error} {error.hint}"
 
@@ -49,7 +49,7 @@ async def test_a_server_that_is_not_theirs_does_not_exist(doorward_host: Any) ->
         await gate.ready()
         texts: dict[str, list[str]] = {"alice": [], "bob": []}
         for who, found in texts.items():
-            theirs = gate._execution.of_call(who)
+            theirs = gate.execution.of_call(who)
             found += [str(theirs.aliases("mcp_zephyr_vault; mcp_servers", everything=every)) for every in (True, False)]
             found.append(str((await gate.execute("mcp__zephyr_vault.get_forecast()", principal=who)).error))
             for helper in gate.modules.helpers[RUNTIME]:
@@ -93,7 +93,7 @@ async def test_without_it_there_are_only_our_names(doorward_host: Any) -> None:
             assert error is not None
             assert error.type == "NameError"
         assert RUNTIME not in gate.modules.helpers
-        assert gate._execution.of_call("ann").aliases("mcp_servers", everything=True).modules == {}
+        assert gate.execution.of_call("ann").aliases("mcp_servers", everything=True).modules == {}
         with pytest.raises(DoorwardError, match="is no name of a function"):
             await gate.get_functions([{"server_name": "weather", "function_name": "get_forecast"}])
         assert gate.modules.names.server("weather.get_forecast") == "weather"

@@ -145,7 +145,7 @@ async def test_a_request_that_is_cancelled_ends_the_run_over_there(doorward_host
         first = await asked(one, code)
         assert isinstance(first, t.InputRequiredResult), first
         waits = asyncio.ensure_future(asked(two, code, first.request_state))
-        while not any(run.record for run in gate.execution.under_way if run.made == 2):
+        while not any(run.made == 2 for run in gate.execution.under_way):
             await asyncio.sleep(0)
         waits.cancel()
         await asyncio.wait([waits])

@@ -115,7 +115,7 @@ async def test_what_counts_as_a_call(doorward_host: Any) -> None:
             ("doorward.items", ("weather.none",), {}),
             ("doorward.items", ("weather.fail",), {}),
         ]:
-            run = gate._execution.of_call("local")
+            run = gate.execution.of_call("local")
             with contextlib.suppress(DoorwardError):
                 await run.call(function, args, kwargs)
             assert run.made == 1, function
