@@ -69,6 +69,20 @@ async def test_a_question_names_who_asks_and_holds_no_secret(client: Asked) -> N
     assert params["message"] == message  # the server's own words stay as they are
 
 
+async def test_a_layer_asks_in_plain_text(client: Asked) -> None:
+    """Whatever it was told by others; and nobody is sent to what is no web page, nor asked for more than can be read."""
+    run = RunClient(client, Clock(), 60)
+    params = {"message": "\u202eMay\x1b[2J it?\nIt costs 3.", "_meta": {"progressToken": 1}}
+    assert await run.ask_for("elicitation/create", params) == {"action": "accept"}
+    assert client.asked == [("elicitation/create", {"message": "May it?\nIt costs 3."})]
+    for odd in ({"mode": "url", "url": "file:///etc/passwd"}, {"message": "", "requestedSchema": [0] * 20_000}):
+        with pytest.raises(ServerError, match="a plugin asks"):
+            await run.ask_for("elicitation/create", odd)
+    with pytest.raises(ServerError, match="cannot be asked 'roots/list'"):
+        await run.ask_for("roots/list", {})
+    assert len(client.asked) == 1
+
+
 async def test_a_question_without_words_is_asked(client: Asked) -> None:
     """What is no text is not made one."""
     await RunClient(client, Clock(), 60).of_call("shop", scrub).ask("elicitation/create", {"message": 3})

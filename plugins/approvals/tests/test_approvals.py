@@ -461,6 +461,20 @@ async def test_what_changed_while_a_person_thought_is_checked_again(doorward_hos
     assert outcome.error.message == "it has changed"
 
 
+@pytest.mark.slow
+async def test_where_nothing_stores_runs_the_same_call_is_made_again(doorward_host: Any) -> None:
+    """No run can wait then: the call is refused, with who has to answer; and let through once somebody has."""
+    config = f'capabilities = ["approvals"]\n{CONFIG}[limits]\ntimeout = 0.5\n'
+    async with doorward_host.gateway(config) as gate:
+        outcome = await gate.execute(ADD)
+        (request,) = requests(gate)
+        assert outcome.waiting is None
+        assert "nobody has answered in time" in outcome.error.message
+        assert f"doorward approvals approve {request.id}" in outcome.error.hint
+        answer(store(gate), request.id, True, by="ops")
+        assert [(await gate.execute(ADD)).ok, (await gate.execute(ADD)).ok] == [True, False]
+
+
 async def test_out_of_use_every_such_call_is_refused(doorward_host: Any) -> None:
     """With what to do about it. What was asked before stays stored."""
     async with doorward_host.gateway(CONFIG) as gate:

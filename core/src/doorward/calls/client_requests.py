@@ -85,6 +85,10 @@ class RunClient:
             hint="[limits] asking says how long.",
         )
 
+    async def ask_for(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Ask for a layer around calls, see `Run.ask`: in plain text, whatever the layer was told by others."""
+        return await self.ask(method, _question("a plugin", params) if method == METHODS[0] else params)
+
 
 class _CallClient:
     """The `doorward.Client` of one call."""
@@ -99,18 +103,25 @@ class _CallClient:
 
     async def ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         said = dict(params)
-        if method == "elicitation/create":
-            if exceeds(said, _MAX_QUESTION_PARTS):
-                raise ServerError(f"{self._server} asks for more at once than a person can answer")
-            if said.get("mode") == "url" and not str(said.get("url")).lower().startswith(("https://", "http://")):
-                raise ServerError(f"{self._server} asks a person to open what is no web page")
-            said = self._scrub(_plainly({key: value for key, value in said.items() if key != "_meta"}))
+        if method == METHODS[0]:
+            said = self._scrub(_question(self._server, said))
             if isinstance(said.get("message"), str):
                 # A person must know which server asks.
                 said["message"] = f"{self._server} asks: {said['message'][:_MAX_QUESTION_CHARS]}"
         else:
             said = self._scrub(said)
         return await self._run.ask(method, said)
+
+
+def _question(whose: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """A question to a person, in plain text. Raises: ServerError for one that nobody could answer."""
+    said = dict(params)
+    if exceeds(said, _MAX_QUESTION_PARTS):
+        raise ServerError(f"{whose} asks for more at once than a person can answer")
+    if said.get("mode") == "url" and not str(said.get("url")).lower().startswith(("https://", "http://")):
+        raise ServerError(f"{whose} asks a person to open what is no web page")
+    plain: dict[str, Any] = _plainly({key: value for key, value in said.items() if key != "_meta"})
+    return plain
 
 
 def _plainly(value: Any) -> Any:

@@ -88,7 +88,8 @@ class Run(Protocol):
     @property
     def ask(self) -> Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]] | None:
         """Asks the client of the run, or the person who uses it; `None` if it has no client. See `Client.ask`: what is
-        asked must hold no credential. A block of `call.clock.still()` stops the time of the run for other waits."""
+        asked is shown as plain text, and must hold no credential. A block of `call.clock.still()` stops the time of
+        the run for other waits."""
         ...
 
     def can_wait(self, until: float = 0.0) -> bool:

@@ -240,7 +240,7 @@ class RunContext(RunModules):
     @property
     def ask(self) -> Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]] | None:
         """See `Run.ask`."""
-        return self._client.ask if self._client else None
+        return self._client.ask_for if self._client else None
 
     @property
     def session(self) -> str:
