@@ -19,7 +19,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(autouse=True)
 def _installed(doorward_host: Any) -> None:
-    doorward_host.install_real("doorward-approvals", "doorward-policy-rules")
+    doorward_host.install_real("doorward-policy-rules")
 
 
 @pytest.fixture

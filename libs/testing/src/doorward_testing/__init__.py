@@ -21,6 +21,7 @@ _MODULE_OF = {
     "CommandConformance": "conformance.commands",
     "CommandEnded": "command_line",
     "Commands": "commands",
+    "DeciderConformance": "conformance.deciders",
     "DistributionConformance": "conformance.distributions",
     "Door": "door",
     "ExecutorConformance": "executors",

@@ -14,6 +14,7 @@ from doorward_testing.conformance.base import only as only
 from doorward_testing.conformance.base import require as require
 from doorward_testing.conformance.caches import CacheConformance as CacheConformance
 from doorward_testing.conformance.commands import CommandConformance as CommandConformance
+from doorward_testing.conformance.deciders import DeciderConformance as DeciderConformance
 from doorward_testing.conformance.distributions import DistributionConformance as DistributionConformance
 from doorward_testing.conformance.echo import Request as Request
 from doorward_testing.conformance.exporters import ExporterConformance as ExporterConformance
@@ -50,6 +51,7 @@ __all__ = [
     "CommandConformance",
     "CommandEnded",
     "Commands",
+    "DeciderConformance",
     "DistributionConformance",
     "Door",
     "ExecutorConformance",
