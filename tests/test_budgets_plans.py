@@ -39,7 +39,7 @@ def _plans(doorward_host: Any) -> None:
 
 
 async def planned(gate: Any) -> str:
-    return str((await gate.execute(CODE, mode="plan")).plan.id)
+    return str((await gate.execute(CODE, mode="plan")).parts["plan"].id)
 
 
 def say_yes(gate: Any) -> None:

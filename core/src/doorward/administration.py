@@ -50,7 +50,7 @@ _EXPORTS = {
     "model.decisions": ("ALLOWED", "may_repeat", "stricter"),
     "model.errors": ("PlanOutdated", "RunInterrupted"),
     "model.names": ("qualified", "some"),
-    "model.outcomes": ("Plan", "PlannedCall", "PlannedCalls", "Waiting"),
+    "model.outcomes": ("OutcomePart", "Waiting"),
     "model.recording": (
         "InterceptedRun",
         "Interceptor",
@@ -72,7 +72,7 @@ _EXPORTS = {
     "programs.languages": ("is_script", "language_named", "language_of_file"),
     "programs.parameters": ("parameters_if_readable",),
     "programs.program_text": ("telling_line",),
-    "results.outcome_text": ("outcome_as_dict", "outcome_as_text", "planned_calls"),
+    "results.outcome_text": ("outcome_as_dict", "outcome_as_text"),
     "runs.outcomes": ("outcome_failure", "waiting_run"),
     "runs.run_context": ("RunContext",),
     "secrets.detection": ("hide", "hide_arguments", "hide_whole", "is_named_secret", "mask_tokens"),

@@ -83,9 +83,7 @@ from doorward.model.errors import PlanOutdated as PlanOutdated
 from doorward.model.errors import RunInterrupted as RunInterrupted
 from doorward.model.names import qualified as qualified
 from doorward.model.names import some as some
-from doorward.model.outcomes import Plan as Plan
-from doorward.model.outcomes import PlannedCall as PlannedCall
-from doorward.model.outcomes import PlannedCalls as PlannedCalls
+from doorward.model.outcomes import OutcomePart as OutcomePart
 from doorward.model.outcomes import Waiting as Waiting
 from doorward.model.recording import InterceptedRun as InterceptedRun
 from doorward.model.recording import Interceptor as Interceptor
@@ -115,7 +113,6 @@ from doorward.programs.parameters import parameters_if_readable as parameters_if
 from doorward.programs.program_text import telling_line as telling_line
 from doorward.results.outcome_text import as_dict as outcome_as_dict
 from doorward.results.outcome_text import as_text as outcome_as_text
-from doorward.results.outcome_text import planned_calls as planned_calls
 from doorward.runs.outcomes import failure as outcome_failure
 from doorward.runs.outcomes import waiting as waiting_run
 from doorward.runs.run_context import RunContext as RunContext
@@ -155,13 +152,11 @@ __all__ = [
     "Loaded",
     "MIN_SECRET_CHARACTERS",
     "Manifest",
+    "OutcomePart",
     "Outgoing",
     "PLANNED_TEXT",
     "Pattern",
-    "Plan",
     "PlanOutdated",
-    "PlannedCall",
-    "PlannedCalls",
     "Policy",
     "RECORDERS",
     "RESERVED_NAMES",
@@ -245,7 +240,6 @@ __all__ = [
     "places_in_words",
     "plain_value",
     "planned",
-    "planned_calls",
     "planned_in",
     "planned_in_words",
     "qualified",

@@ -78,6 +78,8 @@ class Gateway:
         limits = self.config.limits
         self.limits: Limits = limits.of_run()
         self.services = Services()
+        self.outcome_parts: dict[str, type] = {}
+        """What plugins add to the outcomes of runs, by keys in JSON, each with its type."""
         self.secrets.resolve = plugins.resolve_secret
         plugins.load_configured(loaded, self.state, server_key=self._server_key, members=members_of(self.config.groups))
         self.store = chosen_store(loaded, plugins, self.state)

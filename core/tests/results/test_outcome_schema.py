@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any, get_args
 
 import jsonschema_rs
 import pytest
-from doorward.model.outcomes import Artefact, Outcome, Plan, PlannedCalls, Waiting
+from doorward.model.outcomes import Artefact, Outcome, Waiting
 from doorward.model.programs import Failure, Frame, Kind
 from doorward.results.outcome_schema import outcome_names, outcome_schema
-from doorward.results.outcome_text import as_dict
+from doorward.results.outcome_text import as_dict, as_text
 from doorward_testing.schemas import closed
 
+
+@dataclass(frozen=True)
+class Weight:
+    """A part that a plugin adds."""
+
+    grams: int = 0
+    parcels: tuple[str, ...] = ()
+    by: Mapping[str, int] = field(default_factory=dict)
+
+    def as_json(self) -> Any:
+        return {"grams": self.grams, "parcels": [*self.parcels], "by": dict(self.by)}
+
+    def as_lines(self) -> Sequence[str]:
+        return [f"weight: {self.grams} g"]
+
+    def sealed(self) -> Weight:
+        return self
+
+
+PARTS = {"weight": Weight}
 FULL = Outcome(
     True,
     value={"a": [1, None]},
@@ -26,17 +47,7 @@ FULL = Outcome(
     truncated={"shape": "list", "bytes": 5, "rest": "doorward://results/b", "read": "doorward.read(…)"},
     error=Failure("program", "KeyError", "'x'", 3, (Frame(3, "<module>"),), "Look."),
     waiting=Waiting("approval", "r1", ("github.repos_delete: ask",), 'resume_run("r1")'),
-    plan=Plan(
-        "r2",
-        (
-            PlannedCalls(
-                "github.repos_delete", "destructive", ({"n": 1, "arguments": {"repo": "a"}},), "[[policy.rules]] 1"
-            ),
-        ),
-        {"github.repos_delete": 1},
-        ("github.repos_get: it is gone",),
-        'commit_plan("r2")',
-    ),
+    parts={"weight": Weight(3, ("a",), {"a": 3})},
     notes=("it is odd",),
     executor="monty",
     ms=1.5,
@@ -45,10 +56,13 @@ FULL = Outcome(
 
 def test_every_field_is_in_the_schema() -> None:
     """An answer with all that there is has all that the schema names, and nothing else; so has the one of few words."""
-    names = [field.name for field in fields(Outcome)]
-    assert [*outcome_schema()["properties"]] == [*outcome_names()["properties"]] == names == [*as_dict(FULL)]
-    jsonschema_rs.validate(closed(outcome_schema()), as_dict(FULL))
-    assert jsonschema_rs.is_valid({**outcome_names(), "additionalProperties": False}, as_dict(FULL))
+    names = ["weight" if each.name == "parts" else each.name for each in fields(Outcome)]
+    whole, brief = outcome_schema(PARTS), outcome_names(PARTS)
+    assert [*whole["properties"]] == [*brief["properties"]] == names == [*as_dict(FULL)]
+    jsonschema_rs.validate(closed(whole), as_dict(FULL))
+    assert jsonschema_rs.is_valid({**brief, "additionalProperties": False}, as_dict(FULL))
+    assert "weight" not in outcome_schema()["properties"]
+    assert "\nweight: 3 g\n" in as_text(FULL)
     assert outcome_schema()["properties"]["error"]["properties"]["kind"]["enum"] == [*get_args(Kind)]
 
 

@@ -102,7 +102,7 @@ async def test_it_stands_around_a_plan_and_its_commit(doorward_host: Host) -> No
     gateway, seen = opened(doorward_host, config=config, calls=[CallLayer("a", counting)], runs=[RunLayer("a", noting)])
     code = "await weather.get_forecast(city='Oslo')\nawait weather.add_station(city='Oslo')\nresult = 1"
     async with gateway as gate:
-        plan = (await gate.execute(code, mode="plan")).plan.id
+        plan = (await gate.execute(code, mode="plan")).parts["plan"].id
         assert runs == [["get_forecast"]]  # a write that is withheld is not made
         seen.finished.clear()
         committed = await gate.services[PLANS].commit(plan)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from typing import Any, Protocol, TypedDict
 
 from doorward.model.programs import Failure
 
@@ -54,47 +54,27 @@ class Waiting:
     until: int = 0
 
 
-class _PlannedCall(TypedDict):
-    n: int
-    arguments: Mapping[str, Any]
+class OutcomePart(Protocol):
+    """What a plugin adds to the outcome of a run, under a key of its JSON."""
 
+    def as_json(self) -> Any:
+        """It as plain JSON, without what is empty."""
+        ...
 
-class PlannedCall(_PlannedCall, total=False):
-    """A withheld call: its number in the plan, and its arguments. What is not known yet reads `answer of 2: .id`, and
-    `unknown` has the JSON Pointers to it; `files` has those to the bytes of files, which read `12 bytes, sha256 …`. Any
-    other text is the program's own."""
+    def as_lines(self) -> Sequence[str]:
+        """It as lines of text, for a reader who gets no JSON."""
+        ...
 
-    unknown: tuple[str, ...]
-    files: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedCalls:
-    """Withheld calls of one function, the first of them if they are many. `rule` says by which a person is asked."""
-
-    function: str
-    effect: str
-    calls: tuple[PlannedCall, ...]
-    rule: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a program would change, and how many calls of each function that are. `id` is empty if it cannot be
-    committed. `differs`: what was read for it has changed since, a line each."""
-
-    id: str = ""
-    changes: tuple[PlannedCalls, ...] = ()
-    counts: Mapping[str, int] = field(default_factory=dict)
-    differs: tuple[str, ...] = ()
-    next: str = ""
+    def sealed(self) -> OutcomePart:
+        """The same, with nothing in it that can be changed."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The answer of `execute_code`, `run_cached_code`, `doorward run --json` and `Gateway.execute`. `usage` is what the
     run has used of servers that count it, by server and name: `{"llm": {"rounds": 3, "tokens": 812}}`. A run that is
-    `waiting` is not `ok`, has no error and can be resumed."""
+    `waiting` is not `ok`, has no error and can be resumed. `parts` are what plugins add, by their keys in JSON."""
 
     ok: bool
     value: Any = None
@@ -108,7 +88,7 @@ class Outcome:
     truncated: Truncated | None = None
     error: Failure | None = None
     waiting: Waiting | None = None
-    plan: Plan | None = None
+    parts: Mapping[str, OutcomePart] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     executor: str = ""
     ms: float = 0.0

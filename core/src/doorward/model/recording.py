@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from doorward.model.errors import DoorwardError
     from doorward.model.interaction import LearnsRun
     from doorward.model.layers import RunState
-    from doorward.model.outcomes import Artefact, Outcome, Plan
+    from doorward.model.outcomes import Artefact, Outcome, OutcomePart
     from doorward.model.programs import Program
     from doorward.model.waits import Wait
 
@@ -205,8 +205,8 @@ class Interceptor(Protocol):
         """The value of the program for a reader. Raises: DoorwardError."""
         ...
 
-    def shown(self) -> Plan | None:
-        """What its outcome says of that."""
+    def parts(self) -> Mapping[str, OutcomePart]:
+        """What it adds to the outcome of the run."""
         ...
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from doorward.data.frozen import frozen
 from doorward.model.calls import Call, CallRecord
 from doorward.model.functions import Function
-from doorward.model.outcomes import Outcome, Plan
+from doorward.model.outcomes import Outcome
 from doorward.model.programs import Program
 
 _MAX_KEPT = 1024
@@ -64,12 +64,8 @@ def _program(program: Program) -> Program:
 
 def _outcome(outcome: Outcome) -> Outcome:
     parts = {name: frozen(getattr(outcome, name)) for name in ("value", "usage", "calls", "truncated")}
-    return replace(outcome, plan=outcome.plan and _plan(outcome.plan), **parts)
-
-
-def _plan(plan: Plan) -> Plan:
-    changes = tuple(replace(each, calls=frozen(each.calls)) for each in plan.changes)
-    return replace(plan, changes=changes, counts=frozen(plan.counts))
+    added = MappingProxyType({name: part.sealed() for name, part in outcome.parts.items()})
+    return replace(outcome, parts=added, **parts)
 
 
 def _record(record: CallRecord) -> CallRecord:

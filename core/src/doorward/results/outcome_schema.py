@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints, is_typeddict
 
 from doorward.model.outcomes import Outcome
 
+_NO_PARTS: Mapping[str, type] = {}
 _JSON_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number"}
 
 
-def outcome_schema() -> dict[str, Any]:
-    """The schema of what `outcome_text.as_dict` returns: every field, and the fields of its parts, with their types."""
-    return {**_schema(Outcome), "required": ["ok", "ms"]}
+def outcome_schema(parts: Mapping[str, type] = _NO_PARTS) -> dict[str, Any]:
+    """The schema of what `outcome_text.as_dict` returns: every field, and the fields of its parts, with their types.
+    `parts` are those that plugins add, each with its type."""
+    own, types = get_type_hints(Outcome), {name: _schema(kind) for name, kind in parts.items()}
+    known = _with_parts({name: _schema(own[name]) for name in _own_names()}, types)
+    return {"type": "object", "properties": known, "required": ["ok", "ms"]}
 
 
-def outcome_names() -> dict[str, Any]:
+def outcome_names(parts: Iterable[str] = ()) -> dict[str, Any]:
     """The same with names alone: the definition of a tool takes room in the context of every client."""
-    return {"type": "object", "properties": {field.name: {} for field in fields(Outcome)}, "required": ["ok"]}
+    named = _with_parts({name: {} for name in _own_names()}, {name: {} for name in parts})
+    return {"type": "object", "properties": named, "required": ["ok"]}
+
+
+def _own_names() -> list[str]:
+    return [field.name for field in fields(Outcome) if field.name != "parts"]
+
+
+def _with_parts(own: dict[str, Any], parts: Mapping[str, Any]) -> dict[str, Any]:
+    """The properties of an answer in their order: parts stand where `parts` does."""
+    place = [field.name for field in fields(Outcome)].index("parts")
+    return dict([*[*own.items()][:place], *parts.items(), *[*own.items()][place:]])
 
 
 def _schema(kind: Any) -> dict[str, Any]:

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from doorward.data.marked_places import in_words
 from doorward.data.quoting import apart, in_one_line, indented
-from doorward.model.outcomes import Outcome, Plan, PlannedCall, PlannedCalls, Waiting
+from doorward.model.outcomes import Outcome, Waiting
 from doorward.programs.languages import JSON, is_script
 
 
 def as_dict(outcome: Outcome) -> dict[str, Any]:
     """The answer as JSON, without empty fields. The value of a run that succeeded is always there."""
     # `asdict` would copy the whole value.
-    fields = {name: getattr(outcome, name) for name in Outcome.__dataclass_fields__}
+    fields: dict[str, Any] = {}
+    for name in Outcome.__dataclass_fields__:
+        own = {name: getattr(outcome, name)}
+        fields |= {key: part.as_json() for key, part in outcome.parts.items()} if name == "parts" else own
     fields["artefacts"] = [_filled(asdict(a)) for a in outcome.artefacts]
     fields["error"] = _filled(asdict(outcome.error)) if outcome.error else None
     fields["waiting"] = _waiting(outcome.waiting) if outcome.waiting else None
-    fields["plan"] = _plan(outcome.plan) if outcome.plan else None
     return {
         k: v
         for k, v in fields.items()
@@ -34,35 +35,6 @@ def _filled(fields: Mapping[str, Any]) -> dict[str, Any]:
 def _waiting(waiting: Waiting) -> dict[str, Any]:
     told = {"for": waiting.for_, "run": waiting.run, "what": [*waiting.what], "next": waiting.next}
     return _filled(told) | ({"until": waiting.until} if waiting.until else {})
-
-
-def _plan(plan: Plan) -> dict[str, Any]:
-    """A plan without empty fields; that there is nothing to write is said, too."""
-    counts = {"counts": dict(plan.counts)}
-    return _filled({**asdict(plan), "changes": [_filled(asdict(each)) for each in plan.changes], "counts": {}}) | counts
-
-
-def _planned(plan: Plan) -> list[str]:
-    """The lines of a plan."""
-    lines = [f"  {differs}" for differs in plan.differs]
-    if plan.changes or not lines:
-        told = ", ".join(f"{function} ×{count}" for function, count in plan.counts.items())
-        lines.append(f"plan{f' {plan.id}' if plan.id else ''}: {told or 'it writes nothing'}")
-    return [*lines, *planned_calls(plan.changes), *([f"then: {plan.next}"] if plan.next else [])]
-
-
-def planned_calls(changes: Iterable[PlannedCalls], written: Callable[[Any], str] = in_one_line) -> list[str]:
-    """The calls of a plan, a line each. `written` makes text of their arguments."""
-    lines = []
-    for of in changes:
-        rule = f"; a person is asked: {in_one_line(of.rule)}" if of.rule else ""
-        lines += [f"- {of.function} ({of.effect}{rule})"]
-        lines += [f"  {call['n']}. {in_words(call['arguments'], _places(call), written)}" for call in of.calls]
-    return lines
-
-
-def _places(call: PlannedCall) -> Mapping[str, Sequence[str]]:
-    return {"unknown": call.get("unknown", ()), "files": call.get("files", ())}
 
 
 def reading(uri: str, language: str) -> str:
@@ -117,7 +89,8 @@ def as_text(outcome: Outcome, written: Callable[[Any], str] = in_one_line) -> st
         parts.append(
             f"[cut: {cut['shape']}, {cut['bytes']} bytes; more with show_bytes; all of it{where}: {cut['read']}]"
         )
-    parts += _planned(outcome.plan) if outcome.plan else []
+    for part in outcome.parts.values():
+        parts += part.as_lines()
     if outcome.printed:
         parts.append(f"printed:\n{apart(outcome.printed.rstrip())}")
     named = in_one_line(outcome.value) if outcome.artefacts else ""

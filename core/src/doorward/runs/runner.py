@@ -273,8 +273,8 @@ class Runs:
         printed, error, read = run.printed, ended.error, ProgramValue()
         said = f"{error.message[:_SEARCHED_ERROR_CHARS]} {error.hint or ''}" if error else ""
         meets = run.interceptor
-        plan = meets.shown() if meets is not None else None
-        said += dump([plan.changes, plan.counts]).decode(errors="replace") if plan else ""
+        parts = meets.parts() if meets is not None else {}
+        said += dump([part.as_json() for part in parts.values()]).decode(errors="replace") if parts else ""
         found = await done(redactor.found, as_bytes(f"{printed} {said}"), large=is_large(printed, said))
         if error is None:
             try:
@@ -296,7 +296,7 @@ class Runs:
             printed = f"{short if fits else values.ends(short, program.limits.shown_bytes)}\n{end}"
         common |= {
             "printed": printed,
-            "plan": plan if plan and not ended.suspended and (plan.counts or not error) else None,
+            "parts": {} if ended.suspended else parts,
             "notes": (*notes, *run.notes, *filter(None, [read.note, run.note_on(read.value)])),
         }
         if ended.suspended:

@@ -34,8 +34,8 @@ async def test_one_yes_is_one_to_all_writes(doorward_host: Any, writes: Any) -> 
     `confirm`."""
     async with doorward_host.gateway(ASKS) as gate:
         outcome = await gate.execute(CODE, mode="plan")
-        assert outcome.plan.changes[1].rule == "[[policy.rules]] 1: a person reads it"
-        plan = outcome.plan.id
+        assert outcome.parts["plan"].changes[1].rule == "[[policy.rules]] 1: a person reads it"
+        plan = outcome.parts["plan"].id
         waiting = (await gate.services[PLANS].commit(plan)).waiting
         assert (waiting.for_, waiting.run, waiting.next) == ("approval", plan, f'commit_plan("{plan}")')
         (request,) = requests(gate)
@@ -62,10 +62,10 @@ async def test_a_person_reads_all_calls_of_a_plan(doorward_host: Any, writes: An
     code = "for n in range({}):\n    await weather.tag(id=n, tag='{}' + str(n))"
     async with doorward_host.gateway(ASKS) as gate:
         outcome = await gate.execute(code.format(40, "t"), mode="plan")
-        await gate.services[PLANS].commit(outcome.plan.id, client=(person := says("deny")))
+        await gate.services[PLANS].commit(outcome.parts["plan"].id, client=(person := says("deny")))
         many = await gate.execute(code.format(60, "x" * 1000), mode="plan")
-        await gate.services[PLANS].commit(many.plan.id, client=(other := says("deny")))
-        (request,) = [each for each in gate_requests(gate) if each.run == many.plan.id]
+        await gate.services[PLANS].commit(many.parts["plan"].id, client=(other := says("deny")))
+        (request,) = [each for each in gate_requests(gate) if each.run == many.parts["plan"].id]
     (told,), lines = [each["message"] for each in person.asked], outcome_text(outcome).splitlines()
     shown = [line for line in lines if line.startswith("  ")]
     assert len(shown) == 40
@@ -139,7 +139,7 @@ async def test_what_is_denied_is_refused_in_the_plan_and_again_at_the_commit(doo
     async with doorward_host.gateway(denies) as gate:
         refused = await gate.execute(CODE, mode="plan")
         assert "weather.tag is not allowed by the operator's policy" in refused.error.message
-        assert refused.plan.counts == {"weather.add_station": 1}
+        assert refused.parts["plan"].counts == {"weather.add_station": 1}
     async with doorward_host.gateway(CONFIG) as gate:
         plan = await planned(gate)
     async with doorward_host.gateway(denies) as gate:
@@ -163,13 +163,13 @@ async def test_a_read_that_needs_a_yes_asks_while_it_is_planned(doorward_host: A
     """The plan is suspended, and goes on as a plan: it writes nothing either. Its commit reads again without asking."""
     async with doorward_host.gateway(CONFIG + RULE.format(match="weather.get_forecast", then="confirm")) as gate:
         outcome = await gate.execute(CODE.replace('"Oslo", "Rome"', '"Oslo"'), mode="plan")
-        assert (outcome.waiting.for_, outcome.plan) == ("approval", None)
+        assert (outcome.waiting.for_, outcome.parts.get("plan")) == ("approval", None)
         assert "is not complete" in (await gate.services[PLANS].commit(outcome.waiting.run)).error.message
         say(gate, *requests(gate))
         resumed = await gate.services[STORED_RUNS].resume(outcome.waiting.run)
-        assert resumed.plan.counts == {"weather.add_station": 1, "weather.tag": 1}
+        assert resumed.parts["plan"].counts == {"weather.add_station": 1, "weather.tag": 1}
         assert writes() == []
-        assert (await gate.services[PLANS].commit(resumed.plan.id)).value == [101]
+        assert (await gate.services[PLANS].commit(resumed.parts["plan"].id)).value == [101]
     assert writes() == WRITTEN[:2]
 
 
@@ -194,7 +194,7 @@ async def test_a_rule_for_a_read_that_came_after_the_plan_asks_at_the_commit(doo
         assert (await gate.services[PLANS].commit(plan)).error.type == "PlanOutdated"
         WORLD["forecast"] = {"high": 20}
         again = await gate.services[PLANS].commit(plan)
-        assert "the one to this plan let it be read again once" in again.plan.differs[0]
+        assert "the one to this plan let it be read again once" in again.parts["plan"].differs[0]
         assert len(READ) == 1
         plan = await planned_with_a_yes(gate)
     async with doorward_host.gateway(READS.replace("a person reads it", "another reason")) as gate:
@@ -208,7 +208,7 @@ async def test_a_rule_for_a_read_that_came_after_the_plan_asks_at_the_commit(doo
 async def planned_with_a_yes(gate: Any) -> str:
     outcome = await gate.execute(LOOKS, mode="plan")
     say(gate, *requests(gate))
-    return str((await gate.services[STORED_RUNS].resume(outcome.waiting.run)).plan.id)
+    return str((await gate.services[STORED_RUNS].resume(outcome.waiting.run)).parts["plan"].id)
 
 
 async def test_one_of_two_reads_that_a_person_let_through(doorward_host: Any, writes: Any) -> None:
@@ -218,7 +218,7 @@ async def test_one_of_two_reads_that_a_person_let_through(doorward_host: Any, wr
     async with doorward_host.gateway(READS + when) as gate:
         outcome = await gate.execute(code, mode="plan")
         say(gate, *requests(gate))
-        plan = (await gate.services[STORED_RUNS].resume(outcome.waiting.run)).plan.id
+        plan = (await gate.services[STORED_RUNS].resume(outcome.waiting.run)).parts["plan"].id
     async with doorward_host.gateway(READS) as gate:
         assert (await gate.services[PLANS].commit(plan)).waiting
         (request,) = requests(gate)
@@ -228,7 +228,7 @@ async def test_one_of_two_reads_that_a_person_let_through(doorward_host: Any, wr
         for _ in range(2):
             say(gate, *[each for each in requests(gate) if each.kind == "call"])
             outcome = await gate.services[STORED_RUNS].resume(outcome.waiting.run)
-        assert (await gate.services[PLANS].commit(outcome.plan.id)).ok
+        assert (await gate.services[PLANS].commit(outcome.parts["plan"].id)).ok
 
 
 async def test_a_read_that_a_person_denied_is_not_made_by_the_commit(doorward_host: Any, writes: Any) -> None:
@@ -238,7 +238,7 @@ async def test_a_read_that_a_person_denied_is_not_made_by_the_commit(doorward_ho
     async with doorward_host.gateway(READS) as gate:
         outcome = await gate.execute(code, mode="plan")
         say(gate, *requests(gate), approve=False)
-        plan = (await gate.services[STORED_RUNS].resume(outcome.waiting.run)).plan.id
+        plan = (await gate.services[STORED_RUNS].resume(outcome.waiting.run)).parts["plan"].id
         done = await gate.services[PLANS].commit(plan)
         assert (done.error, done.waiting) == (None, None)
     assert READ == []

@@ -41,31 +41,31 @@ async def test_a_plan_writes_nothing_and_its_commit_all(doorward_host: Any, writ
         assert outcome.ok, outcome.error
         assert writes() == []
         assert outcome.value == ["answer of 1: .id", "answer of 3: .id"]
-        assert outcome.plan.counts == {"weather.add_station": 2, "weather.tag": 2}
-        assert [(each.function, each.effect) for each in outcome.plan.changes] == [
+        assert outcome.parts["plan"].counts == {"weather.add_station": 2, "weather.tag": 2}
+        assert [(each.function, each.effect) for each in outcome.parts["plan"].changes] == [
             ("weather.add_station", "write"),
             ("weather.tag", "write"),
         ]
-        assert outcome.plan.changes[1].calls[0] == {
+        assert outcome.parts["plan"].changes[1].calls[0] == {
             "n": 2,
             "arguments": {"id": "answer of 1: .id", "tag": "warm"},
             "unknown": ("/id",),
         }
-        assert outcome.plan.next == f'commit_plan("{outcome.plan.id}")'
+        assert outcome.parts["plan"].next == f'commit_plan("{outcome.parts["plan"].id}")'
         assert [(c["function"], c["count"]) for c in outcome.calls] == [("weather.get_forecast", 2)]
     async with doorward_host.gateway(CONFIG) as gate:
-        done = await gate.services[PLANS].commit(outcome.plan.id)
+        done = await gate.services[PLANS].commit(outcome.parts["plan"].id)
         assert (done.value, done.error, done.notes) == ([101, 103], None, ())
-        again = await gate.services[PLANS].commit(outcome.plan.id)
+        again = await gate.services[PLANS].commit(outcome.parts["plan"].id)
         assert "is over: it was committed" in again.error.message
-        assert again.error.hint.startswith(f'resume_run("{outcome.plan.id}") tells what came of it')
+        assert again.error.hint.startswith(f'resume_run("{outcome.parts["plan"].id}") tells what came of it')
     assert writes() == WRITTEN
 
 
 async def planned(gate: Any, code: str = CODE, **more: Any) -> str:
     outcome = await gate.execute(code, mode="plan", **more)
     assert outcome.ok, outcome.error
-    return str(outcome.plan.id)
+    return str(outcome.parts["plan"].id)
 
 
 @pytest.mark.slow
@@ -77,9 +77,9 @@ async def test_what_was_read_has_changed(doorward_host: Any, writes: Any) -> Non
         WORLD["forecast"] = {"high": 30}
         refused = await gate.services[PLANS].commit(plan)
         assert refused.error.type == "PlanOutdated"
-        assert len(refused.plan.differs) == 2
-        assert refused.plan.differs[0].endswith("high was 20 and is 30")
-        assert '"city": "Oslo"' in refused.plan.differs[0]
+        assert len(refused.parts["plan"].differs) == 2
+        assert refused.parts["plan"].differs[0].endswith("high was 20 and is 30")
+        assert '"city": "Oslo"' in refused.parts["plan"].differs[0]
         assert writes() == []
         WORLD["forecast"] = {"high": 20}
         assert (await gate.services[PLANS].commit(plan)).ok
@@ -94,7 +94,7 @@ async def test_what_was_read_has_changed(doorward_host: Any, writes: Any) -> Non
         assert (await gate.services[PLANS].commit(plan)).ok
         plan = await planned(gate, CODE.replace("Oslo", "Bergen"))
         WORLD.update(forecast={"high": 40}, etag='"8"')
-        assert "more was 1 and is gone" in (await gate.services[PLANS].commit(plan)).plan.differs[0]
+        assert "more was 1 and is gone" in (await gate.services[PLANS].commit(plan)).parts["plan"].differs[0]
 
 
 async def test_a_read_that_fails_now_has_changed(doorward_host: Any, writes: Any, monkeypatch: Any) -> None:
@@ -102,7 +102,7 @@ async def test_a_read_that_fails_now_has_changed(doorward_host: Any, writes: Any
         plan = await planned(gate, "await weather.get_forecast(city='Oslo')\nawait weather.add_station(city='Oslo')")
         WORLD["forecast"] = None
         refused = await gate.services[PLANS].commit(plan)
-        assert "succeeded, and now" in refused.plan.differs[0]
+        assert "succeeded, and now" in refused.parts["plan"].differs[0]
     assert writes() == []
 
 
@@ -120,10 +120,10 @@ await weather.tag(id=made["id"], tag="answer of 1: .city")
         assert first == {"n": 2, "arguments": {"id": 7, "tag": 'answer of 1: .id" (not known yet)'}}
         assert second["arguments"] == {"id": "answer of 1: .id", "tag": "answer of 1: .city"}
         assert second["unknown"] == ("/id",)
-        await gate.services[PLANS].commit(outcome.plan.id)
+        await gate.services[PLANS].commit(outcome.parts["plan"].id)
         (request,) = requests(gate)
         assert json.loads(request.arguments)["changes"][1]["calls"][1]["unknown"] == ["/id"]
-        journal = gate.services[STORED_RUNS].journals.replay(outcome.plan.id, None)[2]
+        journal = gate.services[STORED_RUNS].journals.replay(outcome.parts["plan"].id, None)[2]
         for told in (as_text(outcome), request_text(request), "\n".join(entry.text for entry in journal.entries)):
             assert '"id": "answer of 1: .id" (not known yet)' in told
             assert '"tag": "answer of 1: .city"' in told
@@ -135,15 +135,20 @@ await weather.tag(id=made["id"], tag="answer of 1: .city")
 async def test_a_plan_without_writes_gives_its_value(doorward_host: Any, writes: Any) -> None:
     async with doorward_host.gateway(CONFIG) as gate:
         outcome = await gate.execute("(await weather.get_forecast(city='Oslo'))['high']", mode="plan")
-        assert (outcome.value, outcome.plan.id, outcome.plan.counts, outcome.plan.next) == (20, "", {}, "")
+        assert (outcome.value, outcome.parts["plan"].id, outcome.parts["plan"].counts, outcome.parts["plan"].next) == (
+            20,
+            "",
+            {},
+            "",
+        )
         assert gate.services[STORED_RUNS].journals.store.all() == []
 
 
 async def test_a_plan_that_fails_shows_its_changes_so_far(doorward_host: Any, writes: Any) -> None:
     async with doorward_host.gateway(CONFIG) as gate:
         outcome = await gate.execute(CODE + "1 / 0", mode="plan")
-        assert (outcome.ok, outcome.error.type, outcome.plan.id) == (False, "ZeroDivisionError", "")
-        assert outcome.plan.counts == {"weather.add_station": 2, "weather.tag": 2}
+        assert (outcome.ok, outcome.error.type, outcome.parts["plan"].id) == (False, "ZeroDivisionError", "")
+        assert outcome.parts["plan"].counts == {"weather.add_station": 2, "weather.tag": 2}
         assert gate.services[STORED_RUNS].journals.store.all() == []
     assert writes() == []
 
@@ -158,8 +163,8 @@ result = seen
     async with doorward_host.gateway(CONFIG) as gate:
         outcome = await gate.execute(code, mode="plan")
         assert outcome.value == "answer of dependent read 1"
-        assert outcome.plan.changes[1].calls[0]["arguments"]["id"] == "answer of dependent read 1: .seen"
-        done = await gate.services[PLANS].commit(outcome.plan.id)
+        assert outcome.parts["plan"].changes[1].calls[0]["arguments"]["id"] == "answer of dependent read 1: .seen"
+        done = await gate.services[PLANS].commit(outcome.parts["plan"].id)
         assert (done.value, done.error) == ({"id": 101, "seen": 1}, None)
     assert writes() == [("add_station", {"city": "Oslo"}), ("tag", {"id": 1, "tag": "first"})]
 
@@ -189,9 +194,9 @@ result = [first["id"], seen["id"]]
 """
     async with doorward_host.gateway(f'{CONFIG}[plans]\nignore = ["seen"]\n[policy.classes]\n{classes}\n') as gate:
         outcome = await gate.execute(code, mode="plan")
-        assert outcome.plan.counts == {"weather.add_station": 1}
+        assert outcome.parts["plan"].counts == {"weather.add_station": 1}
         assert writes() == [("station", {"id": 7})]
-        done = await gate.services[PLANS].commit(outcome.plan.id)
+        done = await gate.services[PLANS].commit(outcome.parts["plan"].id)
         assert (done.value, done.error) == ([7, 103], None)
     asked = [("station", {"id": 7}), ("station", {"id": 7})]
     assert writes() == [*asked, ("add_station", {"city": "Oslo"}), ("station", {"id": 103})]
@@ -213,7 +218,7 @@ async def test_no_unknown_answer_is_made_up(doorward_host: Any, writes: Any, arg
     async with doorward_host.gateway(CONFIG) as gate:
         outcome = await gate.execute(code, mode="plan")
         assert why in outcome.error.message, outcome.error
-        assert outcome.plan.id == ""
+        assert outcome.parts["plan"].id == ""
 
 
 async def test_the_value_of_a_plan_has_no_part_that_there_is_not(doorward_host: Any, writes: Any) -> None:
@@ -223,7 +228,7 @@ async def test_the_value_of_a_plan_has_no_part_that_there_is_not(doorward_host: 
         assert outcome.error.message == (
             "the value of the program has the answer of 1: .ide, and there is no 'ide' in it; did you mean 'id'?"
         )
-        assert outcome.plan.id == ""
+        assert outcome.parts["plan"].id == ""
 
 
 async def test_plans_are_refused_where_there_can_be_none(doorward_host: Any, writes: Any) -> None:
@@ -348,11 +353,15 @@ result = await asyncio.gather(*[one(city) for city in ["Oslo", "Rome", "Lima"]])
 """
     async with doorward_host.gateway(CONFIG) as gate:
         outcome = await gate.execute(code, mode="plan")
-        made = [call["n"] for group in outcome.plan.changes for call in group.calls]
+        made = [call["n"] for group in outcome.parts["plan"].changes for call in group.calls]
         assert sorted(made) == [*range(1, 10)]
-        done = await gate.services[PLANS].commit(outcome.plan.id)
+        done = await gate.services[PLANS].commit(outcome.parts["plan"].id)
         assert (done.error, done.notes, len(done.value)) == (None, (), 3)
-    shown = {call["n"]: (group.function, call["arguments"]) for group in outcome.plan.changes for call in group.calls}
+    shown = {
+        call["n"]: (group.function, call["arguments"])
+        for group in outcome.parts["plan"].changes
+        for call in group.calls
+    }
     for number, (name, arguments) in enumerate(writes(), 1):
         function, planned_for = shown[number]
         assert function == f"weather.{name}"
@@ -407,7 +416,11 @@ async def test_plans_and_commits_are_played_again(doorward_host: Any, writes: An
     async with doorward_host.gateway(CONFIG) as gate:
         plan = await planned(gate)
         again = await gate.services[STORED_RUNS].replay(plan)
-        assert (again.value, again.plan, again.error) == (["answer of 1: .id", "answer of 3: .id"], None, None)
+        assert (again.value, again.parts.get("plan"), again.error) == (
+            ["answer of 1: .id", "answer of 3: .id"],
+            None,
+            None,
+        )
         await gate.services[PLANS].commit(plan)
         assert (await gate.services[STORED_RUNS].replay(plan)).value == [101, 103]
         changed = await gate.services[STORED_RUNS].replay(plan, code=CODE + "result = len(found)")
@@ -430,9 +443,9 @@ async def test_the_operator_says_what_only_reads(doorward_host: Any, writes: Any
     code = "await weather.tag(id=1, tag='x')\nawait weather.get_forecast(city='Oslo')\nawait weather.add_station(city='Oslo')"
     async with doorward_host.gateway(CONFIG + classes) as gate:
         outcome = await gate.execute(code, mode="plan")
-        assert outcome.plan.counts == {"weather.get_forecast": 1, "weather.add_station": 1}
+        assert outcome.parts["plan"].counts == {"weather.get_forecast": 1, "weather.add_station": 1}
         assert writes() == [("tag", {"id": 1, "tag": "x"})]
-        assert (await gate.services[PLANS].commit(outcome.plan.id)).ok
+        assert (await gate.services[PLANS].commit(outcome.parts["plan"].id)).ok
     assert writes() == [("tag", {"id": 1, "tag": "x"})] * 2 + [("add_station", {"city": "Oslo"})]
 
 

@@ -41,16 +41,16 @@ async def test_bytes_are_told_by_their_size_and_hash(doorward_host: Any, writes:
     code = f"await weather.picture(picture={given}, about={told!r})"
     async with doorward_host.gateway(ASKS) as gate:
         outcome = await gate.execute(code, mode="plan")
-        (call,) = outcome.plan.changes[0].calls
+        (call,) = outcome.parts["plan"].changes[0].calls
         assert call == {"n": 1, "arguments": {"picture": told, "about": told}, "files": ("/picture",)}
         assert f'"picture": {json.dumps(told)} (a file), "about": {json.dumps(told)}}}' in as_text(outcome)
-        assert (await gate.services[PLANS].commit(outcome.plan.id)).waiting
+        assert (await gate.services[PLANS].commit(outcome.parts["plan"].id)).waiting
         (request,) = requests(gate)
         assert f'"picture": {json.dumps(told)} (a file)' in request_text(request)
         assert f'"about": {json.dumps(told)}}}' in request_text(request)
         assert "AP8A" not in str(outcome) + str(request)
     async with doorward_host.gateway(CONFIG) as gate:
-        assert (await gate.services[PLANS].commit(outcome.plan.id)).ok
+        assert (await gate.services[PLANS].commit(outcome.parts["plan"].id)).ok
     ((name, arguments),) = writes()
     assert name == "picture"
     sent = arguments["picture"]
@@ -73,12 +73,12 @@ async def test_the_file_of_a_handle_is_kept_with_the_plan(doorward_host: Any, wr
         kept = gate.artefacts.keep(RAW, "image/png", "local", "a.png")
         code = f"await weather.picture(picture={{'artefact': {kept.uri!r}}}, about='x')"
         outcome = await gate.execute(code, mode="plan")
-        (call,) = outcome.plan.changes[0].calls
+        (call,) = outcome.parts["plan"].changes[0].calls
         assert call["arguments"]["picture"] == f'{TOLD}, type "image/png", name "a.png"'
         none = await gate.execute(code.replace(kept.uri, "doorward://results/none"), mode="plan")
-        assert (none.error.type, none.plan) == ("InvalidArguments", None)
+        assert (none.error.type, none.parts.get("plan")) == ("InvalidArguments", None)
     async with doorward_host.gateway(CONFIG) as gate:
-        assert (await gate.services[PLANS].commit(outcome.plan.id)).error is None
+        assert (await gate.services[PLANS].commit(outcome.parts["plan"].id)).error is None
     ((_, arguments),) = writes()
     assert arguments["picture"] == File(RAW, "image/png", "a.png")
 
@@ -89,6 +89,6 @@ async def test_a_plan_has_no_more_than_is_stored_of_a_run(doorward_host: Any, wr
     code = "for n in range(20):\n    await weather.picture(picture=b'a' * 5000, about=str(n))"
     async with doorward_host.gateway(config) as gate:
         outcome = await gate.execute(code, mode="plan")
-        assert (outcome.plan.id, outcome.plan.counts) == ("", {"weather.picture": 20})
+        assert (outcome.parts["plan"].id, outcome.parts["plan"].counts) == ("", {"weather.picture": 20})
         assert "this plan cannot be committed" in outcome.notes[0]
         assert gate.services[STORED_RUNS].journals.store.all() == []

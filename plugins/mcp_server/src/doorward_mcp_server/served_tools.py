@@ -111,7 +111,7 @@ class AgentTools:
         executors run, so these are imported for it."""
         made = {}
         for name, (tool, whose) in self._found.items():
-            shown = listed(tool, self._gate.config.surface)
+            shown = listed(tool, self._gate.config.surface, self._gate.outcome_parts)
             if shown is not None and name in ADAPTED:
                 shown = ADAPTED[name](self._gate, shown)
             made[name] = ServedTool(tool, whose, shown)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -22,8 +22,8 @@ _CHECKED_BY_GATEWAY = ("minItems", "maxItems")
 """Keywords of schemas that the gateway checks itself, with a hint."""
 
 
-def listed(tool: AgentTool, surface: str) -> t.Tool | None:
-    """The tool as clients see it on this surface, or `None` if it is not part of it."""
+def listed(tool: AgentTool, surface: str, parts: Iterable[str]) -> t.Tool | None:
+    """The tool as clients see it on this surface, or `None` if it is not part of it. `parts` are those of outcomes."""
     description = {"minimal": tool.minimal, "calls": tool.calls}.get(surface, tool.description)
     if not description:
         return None
@@ -31,7 +31,7 @@ def listed(tool: AgentTool, surface: str) -> t.Tool | None:
         read_only_hint=tool.read_only, destructive_hint=None if tool.read_only else tool.destructive,
         open_world_hint=tool.open_world,
     )  # fmt: skip
-    output = outcome_names() if tool.output_schema is None else dict(tool.output_schema)
+    output = outcome_names(parts) if tool.output_schema is None else dict(tool.output_schema)
     return t.Tool(
         name=tool.name, title=tool.title, annotations=annotations, description=description,
         input_schema=tool.input_schema, output_schema=output,

@@ -20,7 +20,7 @@ from doorward_durable_runs.plans.unknown_values import resolved
 
 if TYPE_CHECKING:
     from doorward import Call, Decision, Reply
-    from doorward.administration import InterceptedRun, RecordedRun
+    from doorward.administration import InterceptedRun, OutcomePart, RecordedRun
     from doorward_durable_runs.files.store import RunFile
     from doorward_durable_runs.journal.replay import StoredJournal
 
@@ -138,8 +138,9 @@ class CommitJournal(Journal):
         """The value as it is: all of it is known."""
         return value
 
-    def shown(self) -> None:
+    def parts(self) -> Mapping[str, OutcomePart]:
         """There is nothing to show of it."""
+        return {}
 
     def _unplanned(self, why: str) -> ProgramDiverged:
         return ProgramDiverged(

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from doorward import Artefact, Failure, Frame, Outcome
-from doorward.administration import Plan, PlannedCalls
+from doorward_durable_runs.plans.outcome import PLAN, Plan, PlannedCalls
 
 if TYPE_CHECKING:
     from doorward_durable_runs.files.store import StoredRun
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 def said(outcome: Outcome) -> dict[str, Any]:
     """What is stored of an outcome."""
-    return asdict(outcome)
+    stored = asdict(replace(outcome, parts={}))
+    del stored["parts"]
+    plan = outcome.parts.get(PLAN)
+    return stored | {PLAN: asdict(plan) if isinstance(plan, Plan) else None}
 
 
 def read(stored: StoredRun) -> Outcome | None:
@@ -34,7 +37,7 @@ def _outcome(said: Mapping[str, Any]) -> Outcome:
     return replace(
         found,
         error=error,
-        plan=_plan(planned) if (planned := said.get("plan")) else None,
+        parts={PLAN: _plan(planned)} if (planned := said.get(PLAN)) else {},
         artefacts=tuple(Artefact(**file) for file in said["artefacts"]),
         calls=tuple(said["calls"]),
         notes=tuple(said["notes"]),

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from doorward_durable_runs.files.store import RunFile, RunStore
     from doorward_durable_runs.journal.replay import StoredJournal
     from doorward_durable_runs.plans.change_set import ChangeSet
+    from doorward_durable_runs.plans.outcome import Plan
 
 HELPERS = "doorward."
 """What the names of helpers begin with."""
@@ -368,9 +369,11 @@ class Journal(Events):
             return outcome
         if not run.program.plan:
             return self.over(outcome)
+        plan = cast("Plan | None", outcome.parts.get("plan"))
         if self._offline:
-            return replace(outcome, plan=None)
-        plan = outcome.plan
+            return replace(outcome, parts={})
+        if plan is not None and not plan.counts and not outcome.ok:
+            outcome = replace(outcome, parts={})
         if not outcome.ok or plan is None or not plan.counts:
             return self.over(outcome)
         try:
@@ -378,7 +381,7 @@ class Journal(Events):
         except StateError as error:
             return replace(outcome, notes=(*outcome.notes, error.message))
         id = run.program.run
-        return replace(outcome, plan=replace(plan, id=id, next=f'commit_plan("{id}")'))
+        return replace(outcome, parts={"plan": replace(plan, id=id, next=f'commit_plan("{id}")')})
 
     def over(self, outcome: Outcome) -> Outcome:
         """The run has ended: what is stored of it, its outcome too, is kept for those who ask what happened. One that

@@ -18,9 +18,10 @@ from doorward_durable_runs.plans.change_set import grouped, planned_call
 
 if TYPE_CHECKING:
     from doorward import AsksApproval, Client, Program
-    from doorward.administration import Catalog, PlannedCall
+    from doorward.administration import Catalog
 
     from doorward_durable_runs.plans.change_set import Change
+    from doorward_durable_runs.plans.outcome import PlannedCall
     from doorward_durable_runs.plans.settings import PlanSettings
 
 _MAX_BYTES = 150_000

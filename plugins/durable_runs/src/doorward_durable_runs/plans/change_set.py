@@ -9,18 +9,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from doorward import Decision, Function, InvalidArguments, LimitExceeded, Planned, Refused, effect
-from doorward.administration import ALLOWED, Plan, PlannedCall, PlannedCalls, mark_places, planned, planned_in
+from doorward.administration import ALLOWED, mark_places, planned, planned_in
 from doorward.administration import cut_value as cut
 from doorward.administration import files_in_words as in_words
 from doorward.administration import plain_value as plain
 from doorward.administration import planned_in_words as told
 
+from doorward_durable_runs.plans.outcome import PLAN, Plan, PlannedCall, PlannedCalls
 from doorward_durable_runs.plans.reads import yes_to
 from doorward_durable_runs.plans.unknown_values import in_text, readable, resolved
 
 if TYPE_CHECKING:
     from doorward import Call
-    from doorward.administration import InterceptedRun
+    from doorward.administration import InterceptedRun, OutcomePart
 
 MAX_CHANGES = 1000
 """Writes of one plan: more than a person can agree to."""
@@ -189,9 +190,9 @@ class ChangeSet:
         self._check("the value of the program has", planned_in(value), made_up=True)
         return readable(value)
 
-    def shown(self) -> Plan:
-        """See `Interceptor.shown`."""
-        return _shown(self)
+    def parts(self) -> Mapping[str, OutcomePart]:
+        """See `Interceptor.parts`."""
+        return {PLAN: _shown(self)}
 
 
 def is_as_planned(change: Change, function: str, arguments: Any, answers: Mapping[int, Any] | None = None) -> bool:

@@ -22,7 +22,6 @@ from doorward import (
     UnknownName,
 )
 from doorward.administration import (
-    Plan,
     PlanOutdated,
     Waiting,
     nobody_asks,
@@ -33,6 +32,7 @@ from doorward.administration import dump_json as dump
 from doorward.administration import outcome_failure as failure
 
 from doorward_durable_runs.plans.change_set import Change
+from doorward_durable_runs.plans.outcome import PLAN, Plan
 from doorward_durable_runs.stored_runs import STORED_RUNS
 
 if TYPE_CHECKING:
@@ -239,4 +239,4 @@ def _outdated(plan: str, differs: tuple[str, ...]) -> Outcome:
         "what the plan had read has changed since, so nothing was written",
         hint="Look at the differences, and plan the program anew.",
     )
-    return Outcome(False, error=failure(error), plan=Plan(plan, differs=differs))
+    return Outcome(False, error=failure(error), parts={PLAN: Plan(plan, differs=differs)})

@@ -9,6 +9,7 @@ from doorward.administration import WITHHOLDS
 
 from doorward_durable_runs.plans.agent_tools import TOOL
 from doorward_durable_runs.plans.commits import PLANS, Plans
+from doorward_durable_runs.plans.outcome import PLAN, Plan
 from doorward_durable_runs.plans.settings import PlanSettings
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class Planning:
         plans = Plans(self._settings, gateway)
         gateway.services.give(WITHHOLDS, plans)
         gateway.services.give(PLANS, plans)
+        gateway.outcome_parts[PLAN] = Plan
 
     @hookimpl
     def agent_tools(self) -> Sequence[AgentTool]:
