@@ -186,7 +186,7 @@ PEOPLE = '[servers.people]\nsource = "openapi"\nspec = "{url}/openapi.json"\nbas
 TOGETHER = (
     """executor = "monty"
 cache = "my_cache"
-plugins = ["my_guard", "my_hooks", "my_mcp", "my_secrets"]
+plugins = ["my_guard", "my_hooks", "my_mcp", "my_secrets", "my_tool"]
 search_view = ["my_view"]
 [hooks.my_guard]
 begins = "00:00"
@@ -208,6 +208,7 @@ WATCHED = (
     'executor = "monty"\ncache = "none"\nplugins = ["my_observer"]\nobserver = ["my_exporter"]\n'
     '[observers.my_exporter]\nurl = "{url}/events"\n'
 ) + PEOPLE
+STORED = 'executor = "monty"\ncache = "none"\nstore = "my_store"\nplugins = []\n[[budgets]]\nruns = 2\n' + PEOPLE
 LAYERED = 'executor = "monty"\ncache = "none"\nplugins = ["my_layer"]\n' + PEOPLE
 LIST = "import people\npeople.list_people()"
 ANN = {"name": "Ann", "mail": "ann@example.com"}
@@ -234,7 +235,7 @@ async def agent(anyio_backend: str, served: Served) -> AsyncIterator[Agent]:
 
 def test_every_kind_is_served() -> None:
     """Each is named by a configuration below, but a command and a distribution, which need not be."""
-    named = set(re.findall(r"\bmy_(\w+)", TOGETHER + RUNNING + WATCHED + LAYERED))
+    named = set(re.findall(r"\bmy_(\w+)", TOGETHER + RUNNING + WATCHED + LAYERED + STORED))
     assert named | {"command", "distribution"} == set(kinds())
 
 
@@ -316,6 +317,22 @@ async def test_a_layer_answers(generated: dict[str, Plugins], people: str, tmp_p
         asked = len(People.seen)
         assert await agent.value(LIST) == [ANN]
         assert len(People.seen) == asked
+
+
+async def test_a_store_counts(generated: dict[str, Plugins], people: str, tmp_path: Path) -> None:
+    """What a budget has counted is in its file: the third run is one too many, for another process, too."""
+    served = Served(tmp_path, generated["store"], STORED, people)
+    for _ in range(2):
+        async with served.stdio() as agent:
+            assert await agent.value(LIST) == [ANN]
+    async with served.stdio() as agent:
+        assert "budget" in (await agent.run(LIST))["error"]["message"]
+
+
+async def test_a_tool_remembers(agent: Agent) -> None:
+    assert "my_tool_read" not in {tool.name for tool in (await agent.client.list_tools()).tools}
+    assert (await agent.call("my_tool_write", line="milk"))["lines"] == ["milk"]
+    assert (await agent.call("my_tool_read"))["lines"] == ["milk"]
 
 
 async def test_a_tool_and_a_prompt_are_there(agent: Agent) -> None:
