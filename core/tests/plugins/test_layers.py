@@ -743,3 +743,25 @@ async def test_a_layer_may_ask_somebody(doorward_host: Host) -> None:
         with pytest.raises(Refused, match="late"):
             await gate.call("weather.add_station", {"city": "Rome"})
     assert decided == ["confirm", "confirm"]
+
+
+async def test_a_run_is_listened_to(doorward_host: Host) -> None:
+    """A listener has each call that succeeds with its reply, as the program gets it; its defects harm nobody."""
+    heard: list[tuple[str, Any, bool]] = []
+
+    class Listens:
+        @hookimpl
+        def run_layers(self) -> list[RunLayer]:
+            return [RunLayer("listens", self.around)]
+
+        async def around(self, run: Run, proceed: Ends) -> Outcome:
+            run.state.on_answer(lambda call, reply: {}[call.place])
+            run.state.on_answer(lambda call, reply: heard.append((call.function.name, call.arguments, reply.size > 0)))
+            return await proceed()
+
+    doorward_host.install("plugin", "listens", Listens())
+    async with doorward_host.gateway(CONFIG.replace("plugins = []", 'plugins = ["listens"]')) as gate:
+        code = "await weather.get_forecast(city='Oslo')\ntry:\n    await weather.fail()\nexcept Exception: pass\nresult = 1"
+        assert (await gate.execute(code)).value == 1
+        assert (await gate.execute("result = 2")).value == 2
+    assert heard == [("get_forecast", {"city": "Oslo"}, True)]

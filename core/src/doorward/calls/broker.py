@@ -20,6 +20,7 @@ from doorward.catalog.schema_inference import SchemaInference, is_open
 from doorward.data.json_writing import dump, in_one_piece
 from doorward.data.offload import done, off_loop
 from doorward.describe.signatures import signature
+from doorward.host.logs import log
 from doorward.model.calls import Call, CallRecord, Reply, if_repeated
 from doorward.model.decisions import ALLOWED, Decision, may_repeat
 from doorward.model.errors import (
@@ -309,6 +310,11 @@ class Broker:
                 self.observed.learn(function, value)
             self._note_unlike(run, function, value)
         run.answered(function.qualified, value, reply.size)
+        for listener in run.state.listeners:
+            try:
+                listener(way.made or way.call, reply)
+            except Exception as error:  # a defect of a plugin must not take the answer
+                log.error("listener_failed", listener=listener.__qualname__, why=f"{type(error).__name__}: {error}")
 
     def _check_unchanged(self, function: Function, run: CallContext) -> None:
         """Refuse a function that has changed since the program, written for the old one, called it first.

@@ -32,12 +32,18 @@ class StateKey(Generic[T]):
 
 
 class RunState:
-    """What plugins keep of one run, by their keys."""
+    """What plugins keep of one run, by their keys; and who listens to it."""
 
-    __slots__ = ("_values",)
+    __slots__ = ("_values", "listeners")
 
     def __init__(self) -> None:
         self._values: dict[StateKey[Any], Any] = {}
+        self.listeners: list[Callable[[Call, Reply], None]] = []
+
+    def on_answer(self, listener: Callable[[Call, Reply], None]) -> None:
+        """Have this called with each call of the run that succeeds, and its reply as the program gets it. It costs far
+        less than a layer around calls; it must be quick, and change neither."""
+        self.listeners.append(listener)
 
     def __getitem__(self, key: StateKey[T]) -> T:
         if key not in self._values:

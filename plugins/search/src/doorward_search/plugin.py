@@ -1,4 +1,4 @@
-"""The plugin: a search engine for the gateway, and layers around its runs and calls to learn from them."""
+"""The plugin: a search engine for the gateway, and a layer around its runs to learn from them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from doorward import (
-    Call,
-    CallLayer,
     Function,
     Gateway,
     Outcome,
     PluginContext,
-    Reply,
     Run,
     RunLayer,
-    StateKey,
     hookimpl,
 )
 from doorward.searching import SEARCH, Found, Given, Related, SearchEngine
@@ -35,8 +31,6 @@ if TYPE_CHECKING:
     from doorward_search.graph.graphs import Graphs
     from doorward_search.joined_index import JoinedIndex
     from doorward_search.views.search_views import SearchViews
-
-_RECORD = StateKey[RunRecord | None]("search", lambda: None)
 
 
 class Search:
@@ -73,26 +67,14 @@ class Search:
     def run_layers(self) -> list[RunLayer]:
         return [RunLayer("learning", self._around_run)] if self._settings.learn else []
 
-    @hookimpl
-    def call_layers(self) -> list[CallLayer]:
-        return [CallLayer("learning", self._around_call)] if self._settings.learn else []
-
     async def _around_run(self, run: Run, proceed: Callable[[], Awaitable[Outcome]]) -> Outcome:
         """Learn from a run when it ends, however it does."""
-        record = run.state[_RECORD] = RunRecord(run.program.principal)
+        record = RunRecord(run.program.principal)
+        run.state.on_answer(lambda call, reply: record.called(call.function, call.arguments, reply.value, reply.size))
         try:
             return await proceed()
         finally:
             self.learning.end(record)
-
-    async def _around_call(self, run: Run, call: Call, proceed: Callable[[], Awaitable[Reply]]) -> Reply:
-        """Record a call that succeeds; one that is no part of a run is all that there is to learn from."""
-        reply = await proceed()
-        record = run.state[_RECORD] or RunRecord(run.program.principal)
-        record.called(call.function, call.arguments, reply.value, reply.size)
-        if run.state[_RECORD] is None:
-            self.learning.end(record)
-        return reply
 
     @hookimpl
     def results_observed(self, servers: Iterable[str]) -> None:
