@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward import HelperContext, hookimpl
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.model.functions import Compiled, Function
@@ -121,20 +120,3 @@ def stored(folder: Path, *functions: Function) -> Catalog:
     catalog.store("s", Compiled(functions, {"Thing": {"type": "object"}}), fingerprint="f", settings="c", ms=1)
     catalog.refresh()
     return catalog
-
-
-class Replies:
-    """A capability whose helper `doorward.replies.reply` answers all that a program may learn of a reply."""
-
-    def __init__(self, context: Any = None) -> None:
-        pass
-
-    @hookimpl
-    def gateway_made(self, gateway: Any) -> None:
-        gateway.modules.add("doorward.replies", {"reply": self.reply})
-
-    async def reply(self, run: HelperContext, function: str, arguments: Any = None) -> Any:
-        run.helper_makes_calls()
-        reply = await run.reply(function, (), arguments or {}, headers=True)
-        told = {"headers": dict(reply.headers), "next": reply.next, "left": reply.left, "items": [*reply.items]}
-        return {"value": reply.value, "status": reply.status, **told}

@@ -10,8 +10,9 @@ from doorward import Call, Compiled, Function, hookimpl
 from doorward.calls import answers
 from doorward.calls.artefacts import kind_of
 from doorward.calls.next_page import following
+from doorward_testing.samples import Replies
 
-from ..conftest import CONFIG, Replies, Weather
+from ..conftest import CONFIG, Weather
 
 pytestmark = pytest.mark.anyio
 

@@ -23,9 +23,7 @@ from doorward import (
     hookimpl,
 )
 from doorward.plugins import result_changes
-from doorward_testing.samples import InProcess
-
-from ..conftest import Replies
+from doorward_testing.samples import InProcess, Replies
 
 pytestmark = pytest.mark.anyio
 

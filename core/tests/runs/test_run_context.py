@@ -13,8 +13,9 @@ import pytest
 from doorward.model.errors import DoorwardError
 from doorward.model.programs import Program
 from doorward.runs.run_context import RunContext
+from doorward_testing.samples import Replies
 
-from ..conftest import CONFIG, Replies
+from ..conftest import CONFIG
 
 CONTEXTS = {"RunContext", "CallContext", "HelperContext", "Session"}
 """What the rooms know a run by, and what it runs in."""

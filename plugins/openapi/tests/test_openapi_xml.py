@@ -190,6 +190,7 @@ async def test_openapi_pages_of_xml(host: Any, document: Any, upstream: Any) -> 
     }
     (host.folder / "openapi.json").write_text(json.dumps(document({"/x": {"get": get}})))
     host.install("source", "openapi", OpenAPI)
+    host.install_real("search")
 
     def page(told: Any) -> Any:
         number = int(told["path"].rpartition("=")[2]) if "=" in told["path"] else 1

@@ -19,6 +19,7 @@ from doorward import (
     Failure,
     Frame,
     Function,
+    HelperContext,
     PluginContext,
     Program,
     ProgramResult,
@@ -28,6 +29,7 @@ from doorward import (
     Settings,
     Skipped,
     Unsupported,
+    hookimpl,
 )
 
 
@@ -237,3 +239,20 @@ class Anything:
 
     async def close(self) -> None:
         pass
+
+
+class Replies:
+    """A capability whose helper `doorward.replies.reply` answers all that a program may learn of a reply."""
+
+    def __init__(self, context: Any = None) -> None:
+        pass
+
+    @hookimpl
+    def gateway_made(self, gateway: Any) -> None:
+        gateway.modules.add("doorward.replies", {"reply": self.reply})
+
+    async def reply(self, run: HelperContext, function: str, arguments: Any = None) -> Any:
+        run.helper_makes_calls()
+        reply = await run.reply(function, (), arguments or {}, headers=True)
+        told = {"headers": dict(reply.headers), "next": reply.next, "left": reply.left, "items": [*reply.items]}
+        return {"value": reply.value, "status": reply.status, **told}

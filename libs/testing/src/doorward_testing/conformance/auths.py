@@ -154,7 +154,7 @@ class AuthConformance(DriverConformance):
         async with self._gateway(host, environ) as gate:
             with only((), "a signed request of a gateway", "It is meant to succeed."):
                 told = [repr(await gate.call("api.echo"))]
-            outcome = await gate.execute("await doorward.reply('api.echo')")
+            outcome = await gate.execute("await doorward.call('doorward.replies.reply', {'function': 'api.echo'})")
             require(outcome.ok, f"a signed request of a program failed: {outcome.error}")
             told.append(repr(outcome))
             try:
@@ -194,14 +194,15 @@ class AuthConformance(DriverConformance):
         return response.status_code, self.server.calls[-1] if self.server.calls else Request("", "", "")
 
     def _gateway(self, host: Any, environ: dict[str, str]) -> Any:
-        from doorward_testing.samples import InProcess
+        from doorward_testing.samples import InProcess, Replies
 
+        host.install("plugin", "replies", Replies)
         host.install("source", "echo", Echo)
         host.install("executor", "inprocess", InProcess)
         host.install("auth", "under_test", self.driver)
         auth = {"type": "under_test", **self.settings(host)}
         servers = {"api": {"source": "echo", "url": self.server.url, "auth": auth}}
-        config = {"executor": "inprocess", "cache": "none", "plugins": [], "servers": servers}
+        config = {"executor": "inprocess", "cache": "none", "plugins": ["replies"], "servers": servers}
         return host.gateway(config, environ=environ)
 
     def _require_nothing_in(self, told: str, environ: Mapping[str, str]) -> None:
