@@ -9,20 +9,13 @@ from typing import Any
 
 import mcp_types as t
 import pytest
-from doorward.config.settings import PolicySettings
-from doorward_cli.installed_commands import own_commands
 
 from .conftest import LIMITS, SHELF
 from .forked import Forked
 from .product import Api, Project, connected
 from .test_approvals import RULE
 
-pytestmark = [
-    pytest.mark.anyio,
-    pytest.mark.skipif(
-        "rules" not in PolicySettings.model_fields or "runs" not in own_commands(), reason="needs rules and stored runs"
-    ),
-]
+pytestmark = pytest.mark.anyio
 
 CODE = """import shelf
 before = shelf.list_items()['nextPage']
