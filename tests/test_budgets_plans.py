@@ -35,7 +35,7 @@ def anyio_backend() -> str:
 @pytest.fixture(autouse=True)
 def _plans(doorward_host: Any) -> None:
     doorward_host.install("executor", "plans", Plans)
-    doorward_host.install_real("approvals", "budgets", "price", "runs", "plans", "doorward-policy-rules")
+    doorward_host.install_real("approvals", "budgets", "price", "runs", "plans", "doorward-policy-rules", "sqlite")
 
 
 async def planned(gate: Any) -> str:

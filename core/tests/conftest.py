@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.sqlite_store import SqliteCatalog
+from doorward.engines import MemoryStore
+from doorward.model.errors import StateError
 from doorward.model.functions import Compiled, Function
 from doorward_testing import Host
 from doorward_testing.samples import CONFIG, InProcess, MemoryCache, Weather, WeatherSettings
@@ -17,7 +19,7 @@ from hypothesis import strategies as st
 
 from . import simple_rules
 
-__all__ = ["CONFIG", "InProcess", "MemoryCache", "Weather", "WeatherSettings"]
+__all__ = ["CONFIG", "InProcess", "MemoryCache", "Unusable", "Weather", "WeatherSettings"]
 
 
 @pytest.fixture
@@ -30,6 +32,29 @@ def doorward_host(doorward_host: Host) -> Host:
     """A host whose configurations may have simple rules."""
     simple_rules.install(doorward_host)
     return doorward_host
+
+
+@pytest.fixture
+def shared_store(doorward_host: Any) -> MemoryStore:
+    """One store of all gateways whose configuration has `store = "shared"`, as a file or a database is that of several
+    processes."""
+    store = MemoryStore()
+
+    class Shared(MemoryStore):
+        lasts = True
+
+        def __init__(self, context: Any) -> None:
+            self.__dict__ = store.__dict__
+
+    doorward_host.install("store", "shared", Shared)
+    return store
+
+
+class Unusable(MemoryStore):
+    """A store that cannot be used."""
+
+    async def get(self, table: str, key: str) -> Any:
+        raise StateError("the store is out of reach")
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ import importlib
 from typing import Any
 
 _EXPORTS = {
-    "access.usage_file": ("Counter", "UsageFile"),
     "config.config": ("module_name",),
     "config.validation": ("validate",),
     "packages.index": ("GROUPS", "Entry", "Index", "installed"),

@@ -1,6 +1,4 @@
 # `make reference` writes this file.
-from doorward.access.usage_file import Counter as Counter
-from doorward.access.usage_file import UsageFile as UsageFile
 from doorward.calls.items import items_of as items_of
 from doorward.config.config import module_name as module_name
 from doorward.config.settings import Config as Config
@@ -204,7 +202,6 @@ __all__ = [
     "Compiled",
     "Config",
     "ConfigError",
-    "Counter",
     "Decider",
     "Decision",
     "Documentation",
@@ -314,7 +311,6 @@ __all__ = [
     "UnknownName",
     "Unsupported",
     "Usage",
-    "UsageFile",
     "Wait",
     "Watchdog",
     "__version__",

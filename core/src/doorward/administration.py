@@ -80,6 +80,7 @@ _EXPORTS = {
     "secrets.outgoing": ("Outgoing", "without_drawn_tokens"),
     "secrets.scrubber": ("answers_of", "MIN_SECRET_CHARACTERS", "is_guessable"),
     "servers.auths": ("check_auth", "url_of"),
+    "storage.chosen": ("open_store",),
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
 _NAMES_THERE = {

@@ -135,6 +135,7 @@ from doorward.secrets.scrubber import answers_of as answers_of
 from doorward.secrets.scrubber import is_guessable as is_guessable
 from doorward.servers.auths import check_auth as check_auth
 from doorward.servers.auths import url_of as url_of
+from doorward.storage.chosen import open_store as open_store
 
 __all__ = [
     "ALLOWED",
@@ -233,6 +234,7 @@ __all__ = [
     "near_group",
     "nearest",
     "nobody_asks",
+    "open_store",
     "outcome_as_dict",
     "outcome_as_text",
     "outcome_failure",

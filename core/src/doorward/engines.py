@@ -37,6 +37,7 @@ from doorward.model.storage import (
 )
 from doorward.secrets.sealing import Box, Sealing
 from doorward.storage.memory import MemoryStore
+from doorward.storage.updating import take_over, update
 from doorward.stores import Stores
 
 __all__ = [
@@ -69,4 +70,6 @@ __all__ = [
     "StoredObservation",
     "Stores",
     "require_once",
+    "take_over",
+    "update",
 ]

@@ -19,10 +19,10 @@ from doorward.access.policy import Policy
 from doorward.access.principals import Principals
 from doorward.access.rate_limit import RateLimit
 from doorward.access.readiness import Readiness
-from doorward.access.usage_file import UsageFile
 from doorward.calls.artefacts import Artefacts, Page
 from doorward.calls.broker import Broker
 from doorward.calls.function_lookup import FunctionLookup
+from doorward.calls.withholding import Withholding
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.function_codec import Report
 from doorward.config import config
@@ -62,6 +62,7 @@ from doorward.servers.reconfiguration import Reconfiguration
 from doorward.servers.registry import Servers
 from doorward.servers.skills import Skills
 from doorward.storage.chosen import MEMORY, chosen_store
+from doorward.storage.memory import MemoryStore
 from doorward.stores import Stores
 
 COMPILE_WAIT_SECONDS = 10.0
@@ -81,8 +82,11 @@ class Gateway:
         self.outcome_parts: dict[str, type] = {}
         """What plugins add to the outcomes of runs, by keys in JSON, each with its type."""
         self.secrets.resolve = plugins.resolve_secret
-        plugins.load_configured(loaded, self.state, server_key=self._server_key, members=members_of(self.config.groups))
-        self.store = chosen_store(loaded, plugins, self.state)
+        store = chosen_store(loaded, plugins, self.state)
+        self.store = store or MemoryStore()
+        plugins.load_configured(
+            loaded, self.state, server_key=self._server_key, members=members_of(self.config.groups), store=store
+        )
         self.observers = Observers(loaded, plugins, self.state)
         self.compiles, self.stores = shared, stores
         shared = shared and stores is None  # whoever brings their own stores has no files of ours
@@ -103,8 +107,9 @@ class Gateway:
         policy, cards = Policy(loaded, self.principals, self.servers.upstreams), HelperCards()
         policy.use(Deciders(plugins))
         functions = FunctionLookup(self.catalog, self.servers, policy, self.search_engine)
-        self.counters = UsageFile(self.state / "usage.db")
-        self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets, functions, self.counters)
+        lasting = self.store if self.store.lasts else None
+        withholding = Withholding(lasting, self.state / "usage.db")
+        self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets, functions, withholding)
         self.discovery = Discovery(
             self.catalog,
             self.servers,
@@ -125,7 +130,7 @@ class Gateway:
         self._sessions = Sessions(most=limits.sessions, idle=limits.session_idle, process=self.process)
         self._kept = ProgramCache(loaded, plugins, self.catalog, self.state)
         self.readiness = Readiness()
-        rate = RateLimit(self.limits.rate, self.counters if shared else None)
+        rate = RateLimit(self.limits.rate, lasting if shared else None)
         self.admission = Admission(
             self.limits, self.artefacts, self.broker.withholding, plugins, self.readiness, rate, self.principals.known
         )
@@ -198,7 +203,6 @@ class Gateway:
         await self.observers.close()
         self.catalog.close()
         self.process.close()
-        self.counters.close()
         await self.plugins.failures.closed(self.plugins.id("store", self.config.store or MEMORY), self.store)
 
     def search_engine(self) -> SearchEngine:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 from doorward import LimitExceeded
 from doorward.access.rate_limit import RateLimit
-from doorward.access.usage_file import UsageFile
+from doorward.engines import MemoryStore
 
-from ..conftest import CONFIG
+from ..conftest import CONFIG, Unusable
 
 pytestmark = pytest.mark.anyio
 
@@ -22,12 +21,6 @@ class Clock:
         self.now = 1_000_000.0
         for name in ("time", "monotonic"):
             monkeypatch.setattr(f"doorward.access.rate_limit.time.{name}", lambda: self.now)
-
-
-def process(folder: Path, most: int) -> RateLimit:
-    """What one of several processes has."""
-    file = UsageFile(folder / "usage.db")
-    return RateLimit(most, file)
 
 
 async def started(rate: RateLimit, times: int, principal: str = "ann") -> int:
@@ -42,9 +35,11 @@ async def started(rate: RateLimit, times: int, principal: str = "ann") -> int:
     return count
 
 
-async def test_processes_share_the_runs_of_a_minute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_processes_share_the_runs_of_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two processes start as many together as one may, in any 60 seconds; each principal has its own."""
-    clock, one, two = Clock(monkeypatch), process(tmp_path, 60), process(tmp_path, 60)
+    clock = Clock(monkeypatch)
+    store = MemoryStore(clock=lambda: clock.now)
+    one, two = RateLimit(60, store), RateLimit(60, store)
     made = 0
     for _ in range(60):
         made += await started(one, 1) + await started(two, 1)
@@ -57,34 +52,39 @@ async def test_processes_share_the_runs_of_a_minute(tmp_path: Path, monkeypatch:
     assert await started(one, 100) == 0
 
 
-async def test_what_was_taken_and_not_started_is_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_was_taken_and_not_started_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that starts one run a second does not use up more than that."""
-    clock, one, two = Clock(monkeypatch), process(tmp_path, 1000), process(tmp_path, 1000)
+    clock = Clock(monkeypatch)
+    store = MemoryStore(clock=lambda: clock.now)
+    one, two = RateLimit(1000, store), RateLimit(1000, store)
     for _ in range(10):
         assert await started(one, 1) == 1
         clock.now += 1
     assert 930 <= await started(two, 1000) <= 990
 
 
-async def test_most_runs_touch_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_most_runs_touch_no_store(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process takes a share of what is left, and asks again once that is used."""
     Clock(monkeypatch)
     taken = []
-    start = UsageFile.start
-    monkeypatch.setattr(UsageFile, "start", lambda *given: taken.append(1) or start(*given))
-    assert await started(process(tmp_path, 100_000), 1000) == 1000
+
+    class Counted(MemoryStore):
+        async def commit(self, *changes: Any, **more: Any) -> int:
+            taken.append(changes)
+            return await super().commit(*changes, **more)
+
+    assert await started(RateLimit(100_000, Counted()), 1000) == 1000
     assert len(taken) == 1
 
 
-async def test_each_process_counts_alone_where_nobody_can_count(tmp_path: Path) -> None:
-    """A broken disk stops no run that this process itself may start."""
-    (tmp_path / "usage.db").mkdir()
-    assert await started(process(tmp_path, 3), 5) == 3
+async def test_each_process_counts_alone_where_nobody_can_count() -> None:
+    """A broken store stops no run that this process itself may start."""
+    assert await started(RateLimit(3, Unusable()), 5) == 3
 
 
-async def test_gateways_of_one_state_folder_share_the_rate(doorward_host: Any) -> None:
+async def test_gateways_of_one_store_share_the_rate(doorward_host: Any, shared_store: MemoryStore) -> None:
     """The fourth run of a minute is refused, whichever gateway is asked, with when to try again."""
-    config = f"{CONFIG}\n[limits]\nrate = 3\n"
+    config = f"store = 'shared'\n{CONFIG}\n[limits]\nrate = 3\n"
     async with doorward_host.gateway(config) as one, doorward_host.gateway(config) as two:
         outcomes = [await gate.execute("1") for gate in (one, two, one, two)]
     assert [outcome.ok for outcome in outcomes] == [True, True, True, False]

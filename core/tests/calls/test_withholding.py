@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import secrets as tokens
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +14,8 @@ from typing import Any
 
 import pytest
 from doorward import ApiError, Call, Compiled, Function, LimitExceeded, ServerContext
-from doorward.access.usage_file import WITHHELD_SECONDS, UsageFile
-from doorward.calls.withholding import MAX_WITHHELD, Withholding
+from doorward.calls.withholding import MAX_WITHHELD, WITHHELD_SECONDS, Withholding
+from doorward.engines import MemoryStore
 from doorward.results.outcome_text import as_dict
 from doorward.secrets import needles as needles_module
 from doorward.secrets.needles import Forms, Needles
@@ -21,13 +23,14 @@ from doorward.secrets.owners import Owner
 from doorward.secrets.scrubber import MIN_UNGUESSABLE_BITS, answers_of, bits, made_by
 from doorward.secrets.variants import forms
 
-from ..conftest import Weather
+from ..conftest import Unusable, Weather
 
 pytestmark = pytest.mark.anyio
 
 STRONG = "k7Qz-91xLw-Vb40-mTe8"
 WEAK = "48151623"
 CONFIG = """
+store = "shared"
 executor = "here"
 # So few that a process asks the others before each run.
 limits.rate = 39
@@ -63,7 +66,7 @@ class Echo(Weather):
 
 
 @pytest.fixture
-def opened(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+def opened(doorward_host: Any, shared_store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> Any:
     from ..conftest import InProcess
 
     doorward_host.install("source", "echo", Echo)
@@ -255,10 +258,10 @@ async def test_a_file_has_a_name_to_guess_with(opened: Any) -> None:
 
 
 @pytest.mark.parametrize("shared", [True, False])
-async def test_a_day_lifts_the_refusal(tmp_path: Path, shared: bool) -> None:
+async def test_a_day_lifts_the_refusal(shared: bool) -> None:
     """Of this principal, and in all processes."""
-    now, file = [1e9], UsageFile(tmp_path / "usage.db")
-    counted = Withholding(file if shared else None, clock=lambda: now[0])
+    now = [1e9]
+    counted = Withholding(MemoryStore(clock=lambda: now[0]) if shared else None, clock=lambda: now[0])
     for _ in range(MAX_WITHHELD):
         await counted.withheld("alice", "what", "weather")
     with pytest.raises(LimitExceeded):
@@ -270,9 +273,10 @@ async def test_a_day_lifts_the_refusal(tmp_path: Path, shared: bool) -> None:
     counted.admit("alice")
 
 
-async def test_withheld_answers_of_all_processes_count_together(tmp_path: Path) -> None:
+async def test_withheld_answers_of_all_processes_count_together() -> None:
     """Each process has withheld fewer than are allowed, and the one that withheld the last refuses the principal."""
-    processes = [Withholding(UsageFile(tmp_path / "usage.db")) for _ in range(MAX_WITHHELD)]
+    store = MemoryStore()
+    processes = [Withholding(store) for _ in range(MAX_WITHHELD)]
     for process in processes:
         process.admit("alice")
         await process.withheld("alice", "what", "weather")
@@ -281,7 +285,7 @@ async def test_withheld_answers_of_all_processes_count_together(tmp_path: Path) 
     processes[-1].admit("bob")
 
 
-async def test_gateways_of_one_state_folder_count_withheld_answers_together(opened: Any) -> None:
+async def test_gateways_of_one_store_count_withheld_answers_together(opened: Any) -> None:
     """Each of them, and one that was opened afterwards, refuses the principal's next run, and no one else's."""
     guess = USES + f"result = {STRONG!r}"
     async with opened(STRONG) as one, opened(STRONG) as two:
@@ -293,25 +297,44 @@ async def test_gateways_of_one_state_folder_count_withheld_answers_together(open
                 assert (await gate.execute("result = 1", principal="eve")).ok
 
 
-async def test_only_a_withheld_answer_touches_the_file(tmp_path: Path) -> None:
+async def test_only_a_withheld_answer_touches_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
     """To admit a call, and to refuse it, reads memory alone."""
-    file = UsageFile(tmp_path / "usage.db")
-    counted = Withholding(file)
-    counted.admit("alice")
-    assert [*tmp_path.iterdir()] == []
+    store = MemoryStore()
+    one, other = Withholding(store), Withholding(store)
+    other.admit("alice")
     for _ in range(MAX_WITHHELD):
-        await counted.withheld("alice", "what", "weather")
-    file.close()
-    (tmp_path / "usage.db").unlink()
-    with pytest.raises(LimitExceeded):
-        counted.admit("alice")
-    assert not (tmp_path / "usage.db").exists()
+        await one.withheld("alice", "what", "weather")
+    other.admit("alice")
+    await other.look("alice")
+    monkeypatch.setattr(MemoryStore, "get", None)
+    for counted in (one, other):
+        with pytest.raises(LimitExceeded):
+            counted.admit("alice")
 
 
-async def test_withheld_answers_are_counted_where_the_file_cannot_be_used(tmp_path: Path) -> None:
+async def test_what_an_earlier_version_counted_is_taken_over(tmp_path: Path) -> None:
+    """Once, whichever process is first; the file stays as it is."""
+    now = 1e9
+    with contextlib.closing(sqlite3.connect(tmp_path / "usage.db")) as db, db:
+        db.execute("CREATE TABLE used (budget TEXT, principal TEXT, unit TEXT, period INTEGER, amount REAL)")
+        rows = [("alice", str(second), second, 1) for second in range(int(now) - MAX_WITHHELD, int(now))]
+        db.executemany("INSERT INTO used VALUES ('withheld answers', ?, ?, ?, ?)", rows)
+        db.execute("INSERT INTO used VALUES ('[limits] rate', 'bob', '1', 1, 5)")
+    store = MemoryStore(clock=lambda: now)
+    for _ in range(2):
+        counted = Withholding(store, tmp_path / "usage.db", clock=lambda: now)
+        await counted.look("alice")
+        await counted.look("bob")
+        with pytest.raises(LimitExceeded, match=f"{MAX_WITHHELD} answers"):
+            counted.admit("alice")
+        counted.admit("bob")
+    assert (tmp_path / "usage.db").exists()
+
+
+async def test_withheld_answers_are_counted_where_the_store_cannot_be_used() -> None:
     """Each process counts its own then."""
-    (tmp_path / "usage.db").mkdir()
-    counted = Withholding(UsageFile(tmp_path / "usage.db"))
+    counted = Withholding(Unusable())
+    await counted.look("alice")
     for _ in range(MAX_WITHHELD):
         counted.admit("alice")
         await counted.withheld("alice", "what", "weather")

@@ -7,4 +7,4 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def _installed(doorward_host: Any) -> None:
-    doorward_host.install_real("budgets", "price", "doorward-durable-runs", "doorward-policy-rules")
+    doorward_host.install_real("budgets", "price", "doorward-durable-runs", "doorward-policy-rules", "sqlite")

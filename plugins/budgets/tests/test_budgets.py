@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import sqlite3
 import subprocess
 import sys
-import threading
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
-from doorward import ApiError, Call, ConfigError, LimitExceeded, Wait
-from doorward.access.usage_file import LAYOUT, Counter, UsageFile
+from doorward import ApiError, Call, ConfigError, LimitExceeded, PluginContext, StateError, Wait
+from doorward.engines import MemoryStore
 from doorward_budgets.account import Account
+from doorward_budgets.counters import Counters
 from doorward_budgets.settings import BudgetSettings
 from doorward_durable_runs import STORED_RUNS
+from doorward_store_sqlite import SqliteStore
 from doorward_testing.samples import CONFIG, Weather
 
 pytestmark = pytest.mark.anyio
@@ -108,9 +111,18 @@ async def test_who_is_refused_by_one_budget_pays_for_no_other(doorward_host: Any
 
 
 def used(state: Path, name: str) -> float:
-    with sqlite3.connect(state / "usage.db") as db:
-        [(amount,)] = db.execute("SELECT amount FROM used WHERE budget = ? AND unit = 'calls'", (name,))
-    return float(amount)
+    return amounts(state)[name]["calls"]
+
+
+def amounts(state: Path) -> dict[str, dict[str, float]]:
+    """What the file says that was used of each budget, by unit."""
+    with contextlib.closing(sqlite3.connect(state / "store.db")) as db:
+        rows = db.execute("SELECT key, value FROM records WHERE kind = 'budgets'").fetchall()
+    return {json.loads(key)[0]: json.loads(value)["used"] for key, value in rows}
+
+
+def shared(folder: Path) -> SqliteStore:
+    return SqliteStore(PluginContext("sqlite", SqliteStore.Settings(), folder))
 
 
 @pytest.mark.slow
@@ -134,6 +146,7 @@ async def test_bytes_runs_and_money_are_counted(doorward_host: Any) -> None:
 @pytest.mark.slow
 async def test_a_run_that_is_resumed_pays_once(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its run, its calls and what its source said that they cost, however often it is resumed."""
+    doorward_host.install_real("runs")
     call, asked = Weather.call, {"Bergen"}
 
     async def priced(self: Weather, made: Call) -> Any:
@@ -156,11 +169,7 @@ async def test_a_run_that_is_resumed_pays_once(doorward_host: Any, monkeypatch: 
         outcome = await gate.services[STORED_RUNS].resume(waits.waiting.run)
         assert outcome.ok, outcome
         state = gate.loaded.state_folder()
-    with sqlite3.connect(state / "usage.db") as db:
-        used = {
-            unit: round(amount, 3)
-            for unit, amount in db.execute("SELECT unit, amount FROM used WHERE budget <> '[limits] rate'")
-        }
+    used = {unit: round(amount, 3) for unit, amount in amounts(state)["* * day"].items()}
     assert used == {"calls": 4, "runs": 1, "cost": 4}
 
 
@@ -177,18 +186,18 @@ async def test_a_failed_call_counts(doorward_host: Any) -> None:
 async def test_many_calls_are_few_statements(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process takes a share of what is left, and asks again when that is spent."""
     takes: list[float] = []
-    take = UsageFile.take
-    monkeypatch.setattr(UsageFile, "take", lambda *given: takes.append(0) or take(*given))
+    take = Counters.take
+    monkeypatch.setattr(Counters, "take", lambda *given, **more: takes.append(0) or take(*given, **more))
     async with doorward_host.gateway(budget("calls = 10_000")) as gate:
         for _ in range(300):
             await ask(gate)
     assert len(takes) == 1
 
 
-async def test_a_budget_is_renewed(tmp_path: Path) -> None:
+async def test_a_budget_is_renewed() -> None:
     """In the next hour all of it is there again; what was held of the last one is worth nothing."""
     now = [3600.0 * 500_000]
-    account = Account(BudgetSettings(calls=3, per="hour"), "here", "ann", UsageFile(tmp_path / "u.db"), lambda: now[0])
+    account = Account(BudgetSettings(calls=3, per="hour"), "here", "ann", Counters(MemoryStore()), lambda: now[0])
     for _ in range(2):
         for _ in range(3):
             await account.take({"calls": 1.0})
@@ -197,22 +206,28 @@ async def test_a_budget_is_renewed(tmp_path: Path) -> None:
         now[0] += 3600
 
 
-async def test_a_clock_that_was_wrong_gives_nothing_away(tmp_path: Path) -> None:
+async def test_a_clock_that_was_wrong_gives_nothing_away() -> None:
     """Who is late for the next period gets nothing of the last one; a counter of the far future is forgotten."""
-    file, counter = UsageFile(tmp_path / "u.db"), Counter("* * day", "ann", "calls")
-    assert file.take(counter, 101, 3.0, 3.0, 0.0) == 3
-    assert file.take(counter, 100, 3.0, 1.0, 0.0) == 0
-    assert file.take(counter, 101, 3.0, 1.0, 0.0) == 0
-    assert file.take(counter, 50, 3.0, 3.0, 0.0) == 3
-    assert file.take(counter, 50, 3.0, 1.0, 0.0) == 0
+    counters = Counters(MemoryStore())
+
+    async def take(period: int, least: float) -> float:
+        return await counters.take("* * day", "ann", "calls", period=period, limit=3.0, least=least, held=0.0)
+
+    assert await take(101, 3.0) == 3
+    assert await take(100, 1.0) == 0
+    assert await take(101, 1.0) == 0
+    assert await take(50, 3.0) == 3
+    assert await take(50, 1.0) == 0
 
 
 async def test_what_cannot_be_counted_is_refused(doorward_host: Any) -> None:
     """A folder in the place of the file: nothing that has a budget goes on."""
     async with doorward_host.gateway(budget("calls = 5")) as gate:
         await gate.ready()
-        (gate.state / "usage.db").mkdir()
-        with pytest.raises(ConfigError, match=r"what is used cannot be counted|usage.db"):
+        for file in gate.state.glob("store.db*"):
+            file.unlink()
+        (gate.state / "store.db").mkdir()
+        with pytest.raises(StateError, match=r"store.db"):
             await ask(gate)
 
 
@@ -232,33 +247,40 @@ async def test_two_budgets_that_count_the_same_are_an_error(doorward_host: Any) 
             pass
 
 
-def counted(file: UsageFile) -> dict[str, float]:
-    return {counter.unit: amount for counter, (_, amount) in file.all().items()}
+async def counted(store: SqliteStore) -> dict[str, float]:
+    [(_, amounts)] = (await Counters(store).all()).values()
+    return amounts
 
 
 @pytest.fixture
-async def account(tmp_path: Path) -> Account:
+async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+    yield (made := shared(tmp_path))
+    await made.close()
+
+
+@pytest.fixture
+async def account(store: SqliteStore) -> Account:
     """Of ten calls it holds one, of a hundred bytes five, and has spent one of each."""
-    file = UsageFile(tmp_path / "u.db")
-    account = Account(BudgetSettings(calls=40, bytes=1000, per="day"), "here", "ann", file, lambda: 86400.0 * 20000)
+    account = Account(
+        BudgetSettings(calls=40, bytes=1000, per="day"), "here", "ann", Counters(store), lambda: 86400.0 * 20000
+    )
     await account.take({"calls": 1.0, "bytes": 1.0})
     return account
 
 
 @pytest.mark.slow
 async def test_what_cannot_be_given_back_is_kept(
-    account: Account, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    account: Account, store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No unit is forgotten while somebody else holds the file; the next time all of them are given back."""
-    file = UsageFile(tmp_path / "u.db")
-    monkeypatch.setattr("doorward.access.usage_file.WAIT_SECONDS", 0.0)
-    with contextlib.closing(sqlite3.connect(file._path, isolation_level=None)) as other:
+    with contextlib.closing(sqlite3.connect(tmp_path / "store.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(ConfigError, match="what is used cannot be counted"):
+        await store._writer.run(lambda: store._writer._db.execute("PRAGMA busy_timeout = 0"))
+        with pytest.raises(StateError, match="another process holds it locked"):
             await account.give_back()
     assert account.fits({"calls": 1.0})
     await account.give_back()
-    assert counted(file) == {"calls": 2, "bytes": 1}
+    assert await counted(store) == {"calls": 2, "bytes": 1}
 
 
 async def test_a_gateway_logs_what_it_could_not_give_back(
@@ -268,34 +290,34 @@ async def test_a_gateway_logs_what_it_could_not_give_back(
     async with doorward_host.gateway(budget("calls = 100")) as gate:
         await ask(gate)
         with monkeypatch.context() as held:
-            held.setattr(UsageFile, "add", failing)
+            held.setattr(Counters, "add", failing)
             await gate.plugins.manager.get_plugin("budgets").flush()
         await gate.plugins.manager.get_plugin("budgets").flush()
         assert used(gate.state, "* * day") == 1
     assert "budget_not_given_back" in capfd.readouterr().err
 
 
-def failing(*given: object) -> None:
-    raise ConfigError("what is used cannot be counted")
+async def failing(*given: object) -> None:
+    raise StateError("what is used cannot be counted")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("native", [False, True])
 @pytest.mark.parametrize("what", ["add", "take"])
 async def test_who_is_cancelled_meanwhile_loses_nothing(
-    account: Account, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, native: bool
+    account: Account, store: SqliteStore, monkeypatch: pytest.MonkeyPatch, what: str, native: bool
 ) -> None:
     """A gateway that closes while it gives back, a client that leaves while its call is counted: all of it is counted
     once, and nothing that was not used."""
-    file, begun, go = UsageFile(tmp_path / "u.db"), threading.Event(), threading.Event()
-    work = getattr(UsageFile, what)
+    begun, go = asyncio.Event(), asyncio.Event()
+    work = getattr(Counters, what)
 
-    def slow(*given: object) -> object:
+    async def slow(*given: object, **more: object) -> object:
         begun.set()
-        go.wait()
-        return work(*given)
+        await go.wait()
+        return await work(*given, **more)
 
-    monkeypatch.setattr(UsageFile, what, slow)
+    monkeypatch.setattr(Counters, what, slow)
 
     async def do() -> None:
         with scope:
@@ -303,26 +325,28 @@ async def test_who_is_cancelled_meanwhile_loses_nothing(
 
     scope = anyio.CancelScope()
     task = asyncio.ensure_future(do())
-    await anyio.to_thread.run_sync(begun.wait)
+    await begun.wait()
     task.cancel() if native else scope.cancel()
     await anyio.sleep(0.01)
     go.set()
     await asyncio.wait([task])
     monkeypatch.undo()
     await account.give_back()
-    assert counted(file) == {"calls": 1, "bytes": 1}
+    assert await counted(store) == {"calls": 1, "bytes": 1}
 
 
 SPENDER = """
 import asyncio, sys
 from pathlib import Path
-from doorward import LimitExceeded
+from doorward import LimitExceeded, PluginContext
 from doorward_budgets.account import Account
-from doorward import UsageFile
+from doorward_budgets.counters import Counters
 from doorward_budgets.settings import BudgetSettings
+from doorward_store_sqlite import SqliteStore
 
 async def main():
-    account = Account(BudgetSettings(calls=300), "here", "ann", UsageFile(Path(sys.argv[1])), lambda: 86400.0 * 20000)
+    counters = Counters(SqliteStore(PluginContext("sqlite", SqliteStore.Settings(), Path(sys.argv[1]))))
+    account = Account(BudgetSettings(calls=300), "here", "ann", counters, lambda: 86400.0 * 20000)
     made = 0
 
     async def spend():
@@ -348,25 +372,79 @@ asyncio.run(main())
 @pytest.mark.slow
 async def test_several_processes_never_exceed_it(tmp_path: Path) -> None:
     """Four race for 300 calls: exactly as many are made, all told. Those of one that is killed are lost, not doubled."""
-    file = tmp_path / "usage.db"
 
     async def spent(*more: str) -> int:
-        done = await anyio.run_process([sys.executable, "-c", SPENDER, str(file), *more], stderr=subprocess.PIPE)
+        done = await anyio.run_process([sys.executable, "-c", SPENDER, str(tmp_path), *more], stderr=subprocess.PIPE)
         return int(done.stdout)
 
     counts = await asyncio.gather(*(spent() for _ in range(4)))
     assert sum(counts) + await spent() == 300
-    file.unlink()
+    for file in tmp_path.glob("store.db*"):
+        file.unlink()
     counts = await asyncio.gather(*(spent("kill") for _ in range(4)))
     assert 300 * 0.8 <= sum(counts) <= 300
 
 
-def test_the_tables_are_made_alike() -> None:
-    """By SQL, so that nobody waits for sqlite-utils, and by it."""
-    from sqlite_utils import Database
+async def test_what_an_earlier_version_counted_is_taken_over(tmp_path: Path) -> None:
+    """Exactly, once for all processes; the file stays as it is, and what others counted in it is left to them."""
+    with contextlib.closing(sqlite3.connect(tmp_path / "usage.db")) as db, db:
+        db.execute("CREATE TABLE used (budget TEXT, principal TEXT, unit TEXT, period INTEGER, amount REAL)")
+        rows = [
+            ("* * day", "ann", "calls", 20000, 7.0), ("* * day", "ann", "bytes", 20000, 123.5),
+            ("* * day", "bob", "calls", 19999, 9.0), ("* * day", "bob", "bytes", 20000, 1.0),
+            ("[limits] rate", "ann", "5", 5, 3.0), ("withheld answers", "ann", "5", 5, 1.0),
+        ]  # fmt: skip
+        db.executemany("INSERT INTO used VALUES (?, ?, ?, ?, ?)", rows)
+    one, two = shared(tmp_path), shared(tmp_path)
+    account = Account(
+        BudgetSettings(calls=10), "here", "ann", Counters(one, tmp_path / "usage.db"), lambda: 86400.0 * 20000
+    )
+    for _ in range(3):
+        await account.take({"calls": 1.0})
+    with pytest.raises(LimitExceeded):
+        await account.take({"calls": 1.0})
+    assert await Counters(two, tmp_path / "usage.db").all() == {
+        ("* * day", "ann"): (20000, {"calls": 10.0, "bytes": 123.5}),
+        ("* * day", "bob"): (20000, {"bytes": 1.0}),
+    }
+    for each in (one, two):
+        await each.close()
 
-    made, written = Database(memory=True), Database(memory=True)
-    for step in LAYOUT.steps:
-        step(made)
-    written.conn.executescript(LAYOUT.made)
-    assert made.schema == written.schema
+
+async def test_a_store_that_forgets_is_refused(doorward_host: Any) -> None:
+    """Unless the configuration names it: else to uninstall the store would loosen every budget."""
+    doorward_host.entries = [entry for entry in doorward_host.entries if entry.kind != "store"]
+    with pytest.raises(ConfigError, match="budgets need a store") as told:
+        async with doorward_host.gateway(budget("calls = 1")):
+            pass
+    assert "pip install doorward-store-sqlite" in (told.value.hint or "")
+    async with doorward_host.gateway('store = "memory"\n' + budget("calls = 1")) as gate:
+        await ask(gate)
+        with pytest.raises(LimitExceeded):
+            await ask(gate)
+    async with doorward_host.gateway(CONFIG) as gate:
+        await ask(gate)
+
+
+async def test_a_call_that_has_its_share_makes_no_step_in_the_store(doorward_host: Any) -> None:
+    """However many there are: what a process holds is spent in memory."""
+    steps: list[str] = []
+
+    class Counted(MemoryStore):
+        lasts = True
+
+        async def get(self, *given: Any) -> Any:
+            steps.append("get")
+            return await super().get(*given)
+
+        async def commit(self, *changes: Any, **more: Any) -> int:
+            steps.append("commit")
+            return await super().commit(*changes, **more)
+
+    doorward_host.install("store", "counted", Counted)
+    async with doorward_host.gateway('store = "counted"\n' + budget("calls = 10_000")) as gate:
+        await ask(gate)
+        before = [*steps]
+        for _ in range(100):
+            await ask(gate)
+        assert steps == before

@@ -53,6 +53,15 @@ def test_what_was_used_is_listed(used: Cli) -> None:
     assert "ann\tweather" not in text
 
 
+def test_an_operator_has_budgets_begin_anew(used: Cli) -> None:
+    """By the name of their table, all of them or one."""
+    key = '["ann * day", "ann"]'
+    assert used("store", "forget", "budgets", key, "--json").json == {"deleted": 1}
+    assert used("store", "forget", "budgets", key, "--json").json == {"deleted": 0}
+    assert "2 records of budgets are deleted" in used("store", "forget", "budgets").out
+    assert all(row["used"] == 0 for row in used("budgets", "--json").json["budgets"])
+
+
 def test_budgets_that_nobody_has_used(cli: Cli, doorward_host: Any) -> None:
     """They are listed, too; nothing is made by looking. Without any, that is said."""
     doorward_host.write(CONFIG + BUDGETS)
@@ -60,6 +69,6 @@ def test_budgets_that_nobody_has_used(cli: Cli, doorward_host: Any) -> None:
     assert [(row["principal"], row["unit"], row["used"]) for row in rows] == [
         ("each of *", "calls", 0), ("each of *", "bytes", 0), ("each of ann", "runs", 0),
     ]  # fmt: skip
-    assert not [*doorward_host.folder.rglob("usage.db")]
+    assert not [*doorward_host.folder.rglob("store.db")]
     doorward_host.write(CONFIG)
     assert "no [[budgets]]" in cli("budgets").err

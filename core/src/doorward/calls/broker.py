@@ -41,7 +41,6 @@ from doorward.secrets.scrubber import answers_of, redact_error
 
 if TYPE_CHECKING:
     from doorward.access.policy import Policy
-    from doorward.access.usage_file import UsageFile
     from doorward.calls.call_context import CallContext
     from doorward.calls.function_lookup import FunctionLookup
     from doorward.catalog.catalog import Catalog
@@ -93,14 +92,14 @@ class Broker:
         plugins: Plugins,
         secrets: Secrets,
         functions: FunctionLookup,
-        counters: UsageFile,
+        withholding: Withholding,
     ) -> None:
         self._catalog, self._servers = catalog, servers
         self.permissions = Permissions(catalog, servers, policy)
         self._plugins, self._secrets = plugins, secrets
         self._reached: dict[str, set[str]] = {}
         self.functions = functions
-        self.withholding = Withholding(counters)
+        self.withholding = withholding
         self._checks = AnswerChecks(catalog, servers, plugins, secrets, self.withholding)
         self._performing = Performing(servers, plugins, self._checks)
         self._watched = plugins.manager.looks_at_calls()

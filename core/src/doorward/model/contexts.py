@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import httpx2
     from typing_extensions import TypeVar
 
+    from doorward.model.storage import Store
+
     SettingsT = TypeVar("SettingsT", covariant=True, default=Any)
 else:
     from typing import TypeVar
@@ -78,6 +80,9 @@ class PluginContext(Generic[SettingsT]):
     ConfigError for an unknown group. One that owns keys of `[policy]` finds in `policies` the tables that hold, by
     whose each is, an organisation's distribution first; "" is the configuration's own.
 
+    `store` is where a hook plugin stores what it must remember; `None` where no engine is installed and the
+    configuration names none: what must not be forgotten with the process then refuses.
+
     `principal` says whose credentials an auth is for: `local`, unless the server is `per_principal` (the server's
     setting). `presented` is the access token that the principal brought last over HTTP, if any, to be exchanged
     (RFC 8693). `vault_key` is for what keeps values in the state folder: it reveals the key that encrypts them, if
@@ -99,6 +104,7 @@ class PluginContext(Generic[SettingsT]):
     server_key: Callable[[str, str], Any] = lambda server, key: None
     members: Callable[[Iterable[str], str], Callable[[str], bool]] = _by_name
     policies: Mapping[str, Any] = field(default_factory=dict)
+    store: Store | None = None
 
     def with_settings(self, settings: Other) -> PluginContext[Other]:
         """This context with other settings, for a driver that builds on another one and hands its context on."""

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from doorward.model.errors import StateError
 
 if TYPE_CHECKING:
-    from doorward.model.contexts import PluginContext
     from doorward.model.settings import Settings
 
 
@@ -134,7 +133,9 @@ class Store(Protocol):
     lasts: bool
     """Whether what is stored outlasts the process, and is shared between processes."""
 
-    def __init__(self, context: PluginContext) -> None: ...
+    def __init__(self, context: Any) -> None:
+        """Do nothing that can fail or wait. `context` is a `PluginContext`, which has a store itself."""
+        ...
 
     async def commit(self, *changes: Change, fences: Sequence[Lease] = ()) -> int:
         """Make all changes or none, in one step that others see as a whole; it has survived a kill of the process when

@@ -50,7 +50,8 @@ class Admission:
     async def admit(self, principal: str) -> None:
         """Count this run. Raises: LimitExceeded if the principal may start no more runs now; Busy."""
         self.readiness.admit()
-        await self._rate.admit(principal)
+        if await self._rate.admit(principal):
+            await self._withholding.look(principal)
         self._withholding.admit(principal)
 
     def prepared(

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from doorward import Entry, Gateway, Index, PluginContext, Secrets, ServerContext, installed, validate
+from doorward.engines import MemoryStore
 
 
 class _Given(EntryPoint):
@@ -85,9 +86,9 @@ class Host:
         name: str = "test",
         **more: Any,
     ) -> Any:
-        """A `PluginContext` with validated settings, to make a driver or a hook class by hand. `more` are any of its
-        other fields: `url`, `origins`, `principal`, `per_principal`, …"""
-        given = {"state": self.folder, "redact": self.secrets(environ).redaction(), **more}
+        """A `PluginContext` with validated settings and a store in memory, to make a driver or a hook class by hand.
+        `more` are any of its other fields: `url`, `origins`, `principal`, `per_principal`, …"""
+        given = {"state": self.folder, "redact": self.secrets(environ).redaction(), "store": MemoryStore(), **more}
         return PluginContext(name, self.validated(model, settings, environ=environ), **given)
 
     def server(

@@ -9,20 +9,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from functools import partial
 
 import anyio
-import anyio.to_thread
-from doorward import Counter, DoorwardError, LimitExceeded, UsageFile, to_its_end
+from doorward import DoorwardError, LimitExceeded, to_its_end
 
+from doorward_budgets.counters import Counters
 from doorward_budgets.settings import UNITS, BudgetSettings
 
 PERIODS = {"hour": 3600, "day": 86400}
 
 
-def counter_of(budget: BudgetSettings, principal: str, unit: str) -> Counter:
-    """What counts a principal's use of a budget. One that is moved in the configuration goes on with it."""
-    return Counter(f"{budget.principal} {budget.server} {budget.per}", principal, unit)
+def name_of(budget: BudgetSettings) -> str:
+    """What a budget is counted as. One that is moved in the configuration goes on with it."""
+    return f"{budget.principal} {budget.server} {budget.per}"
 
 
 class Account:
@@ -33,10 +32,10 @@ class Account:
         budget: BudgetSettings,
         place: str,
         principal: str,
-        file: UsageFile,
+        counters: Counters,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._budget, self._place, self._principal, self._file = budget, place, principal, file
+        self._budget, self._place, self._principal, self._counters = budget, place, principal, counters
         self._clock = clock
         self._limits = {unit: float(limit) for unit in UNITS if (limit := getattr(budget, unit)) is not None}
         self._seconds = PERIODS[budget.per]
@@ -61,7 +60,7 @@ class Account:
                 self._left[unit] -= amount
 
     async def take(self, needed: Mapping[str, float]) -> None:
-        """Take more of the budget, and spend what is needed. Raises: LimitExceeded; ConfigError if nobody can count."""
+        """Take more of the budget, and spend what is needed. Raises: LimitExceeded; StateError if nobody can count."""
         if self._lock is None:
             self._lock = anyio.Lock()
         async with self._lock:
@@ -71,9 +70,11 @@ class Account:
 
     async def _more(self, unit: str, least: float) -> None:
         held, self._left[unit], period = self._left[unit], 0.0, self._period
-        work = partial(self._file.take, self._counter(unit), period, self._limits[unit], least, held)
         try:
-            taken = await anyio.to_thread.run_sync(work)
+            taken = await self._counters.take(
+                name_of(self._budget), self._principal, unit,
+                period=period, limit=self._limits[unit], least=least, held=held,
+            )  # fmt: skip
         except DoorwardError:
             self._again({unit: held}, period)
             raise
@@ -83,16 +84,16 @@ class Account:
 
     async def give_back(self) -> None:
         """Give back what is not spent, and count what was spent beyond. What cannot be counted now is kept for the next
-        time. Raises: ConfigError."""
+        time. Raises: StateError."""
         held, period = {unit: amount for unit, amount in self._left.items() if amount}, self._period
         if held:
             self._left = dict.fromkeys(self._limits, 0.0)
             await to_its_end(self._give(held, period))
 
     async def _give(self, held: Mapping[str, float], period: int) -> None:
-        back = {self._counter(unit): -amount for unit, amount in held.items()}
+        back = {unit: -amount for unit, amount in held.items()}
         try:
-            await anyio.to_thread.run_sync(self._file.add, back, period)
+            await self._counters.add(name_of(self._budget), self._principal, back, period)
         except DoorwardError:
             self._again(held, period)
             raise
@@ -102,9 +103,6 @@ class Account:
         if period == self._period:
             for unit, amount in amounts.items():
                 self._left[unit] += amount
-
-    def _counter(self, unit: str) -> Counter:
-        return counter_of(self._budget, self._principal, unit)
 
     def _used_up(self, unit: str) -> LimitExceeded:
         renewed = (self._period + 1) * self._seconds

@@ -18,10 +18,12 @@ from doorward import (
     Reply,
     Run,
     RunLayer,
-    UsageFile,
     hookimpl,
     log,
 )
+from doorward.engines import MemoryStore
+
+from doorward_budgets.counters import Counters
 
 if TYPE_CHECKING:
     from doorward_budgets.account import Account
@@ -32,10 +34,11 @@ _MAX_ACCOUNTS = 10_000
 
 
 class Budgets:
-    """All budgets of a configuration, counted in a file of the state folder."""
+    """All budgets of a configuration, counted in the store of the gateway."""
 
     def __init__(self, context: PluginContext) -> None:
-        """Raises: ConfigError for two budgets that count the same, and for an unknown group."""
+        """Raises: ConfigError for two budgets that count the same, for an unknown group, and without a store: each
+        process would count for itself, and forget."""
         budgets = context.tables.get("budgets", [])
         self._budgets = [(budget, f"[[budgets]] {number}") for number, budget in enumerate(budgets, 1)]
         for number, (budget, place) in enumerate(self._budgets):
@@ -43,7 +46,10 @@ class Budgets:
                 raise ConfigError("another budget counts the same", place=place, hint="Give one of them, the smaller.")
         self._whose = [context.members([budget.principal], place) for budget, place in self._budgets]
         self._server_key = context.server_key
-        self._file = UsageFile(context.state / "usage.db")
+        if self._budgets and context.store is None:
+            hint = '`pip install doorward-store-sqlite` brings one; store = "memory" counts in this process alone.'
+            raise ConfigError("budgets need a store", place="[[budgets]]", hint=hint)
+        self._counters = Counters(context.store or MemoryStore(), context.state / "usage.db")
         self._accounts: dict[tuple[int, str], Account] = {}
 
     @hookimpl
@@ -96,9 +102,8 @@ class Budgets:
                 log.warning("budget_not_given_back", principal=which[1], why=error.message)
 
     async def close(self) -> None:
-        """Give back what was taken, and close the file."""
+        """Give back what was taken."""
         await self.flush()
-        self._file.close()
 
     def _of(self, principal: str, server: str, *, runs: bool = False) -> list[Account]:
         """The accounts that pay for a call, or for a run."""
@@ -112,7 +117,7 @@ class Budgets:
                 continue
             account = self._accounts.get((number, principal))
             if account is None:
-                account = self._accounts[number, principal] = Account(budget, place, principal, self._file)
+                account = self._accounts[number, principal] = Account(budget, place, principal, self._counters)
             found.append(account)
         return found
 

@@ -6,11 +6,13 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
+import anyio
 import click
-from doorward import UsageFile
+from doorward.administration import open_store
 from doorward_cli import Project, common, print_json, say, table
 
-from doorward_budgets.account import PERIODS, counter_of
+from doorward_budgets.account import PERIODS, name_of
+from doorward_budgets.counters import Counters
 from doorward_budgets.settings import UNITS
 
 
@@ -23,7 +25,12 @@ def budgets(project: Project, principal: str | None) -> None:
     A gateway that runs takes a little ahead of its calls; that counts as used until it gives it back.
     """
     loaded = project.load()
-    used = UsageFile(loaded.state_folder() / "usage.db").all()
+
+    async def read() -> Any:
+        async with open_store(loaded) as store:
+            return await Counters(store, loaded.state_folder() / "usage.db").all()
+
+    used = anyio.run(read)
     rows: list[dict[str, Any]] = []
     for budget in getattr(loaded.config, "budgets", []):
         seconds = PERIODS[budget.per]
@@ -33,9 +40,9 @@ def budgets(project: Project, principal: str | None) -> None:
             if (limit := getattr(budget, unit)) is None:
                 continue
             known = {
-                counter.principal: amount
-                for counter, (last, amount) in used.items()
-                if last == period and counter == counter_of(budget, counter.principal, unit)
+                who: amounts[unit]
+                for (name, who), (last, amounts) in used.items()
+                if last == period and name == name_of(budget) and unit in amounts
             }
             for who, amount in sorted(known.items()) or [("", 0.0)]:
                 if principal is None or who in ("", principal):

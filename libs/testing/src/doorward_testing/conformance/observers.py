@@ -120,7 +120,7 @@ class _Started:
 def files_of(host: Any) -> str:
     """The text of all files in a host's folder, but for Doorward's own."""
     files = sorted(file for file in host.folder.rglob("*") if file.is_file())
-    ours = ("doorward.toml", "catalog.db", "usage.db", "states.key")
+    ours = ("doorward.toml", "catalog.db", "store.db", "states.key")
     return "".join(file.read_text("latin-1") for file in files if not file.name.startswith(ours))
 
 
