@@ -134,7 +134,7 @@ async def test_no_source_can_forget_it(doorward_host: Any) -> None:
     async with doorward_host.gateway('[servers.w]\nsource = "odd"\nexpose = ["odd"]\n') as gate:
         report = (await gate.compiler.compile())["w"]
         assert (report.warnings, report.skipped, report.description) == (["c"], [{"where": "a", "why": "b"}], "d")
-        (found,), _ = gate.catalog.search("summed", servers=["w"])
+        found = (await gate.discovery.find(["summed"], "local")).hits[0].function
         assert (found.id, found.summary, found.description, found.route, found.tags) == (
             "odd",
             "summed",
