@@ -48,7 +48,6 @@ _EXPORTS = {
     "host.logs": ("Bounded", "log_stream"),
     "model.clock": ("Clock",),
     "model.decisions": ("ALLOWED", "may_repeat", "stricter"),
-    "model.errors": ("PlanOutdated", "RunInterrupted"),
     "model.names": ("qualified", "some"),
     "model.outcomes": ("OutcomePart", "Waiting"),
     "model.recording": (

@@ -79,8 +79,6 @@ from doorward.model.clock import Clock as Clock
 from doorward.model.decisions import ALLOWED as ALLOWED
 from doorward.model.decisions import may_repeat as may_repeat
 from doorward.model.decisions import stricter as stricter
-from doorward.model.errors import PlanOutdated as PlanOutdated
-from doorward.model.errors import RunInterrupted as RunInterrupted
 from doorward.model.names import qualified as qualified
 from doorward.model.names import some as some
 from doorward.model.outcomes import OutcomePart as OutcomePart
@@ -157,7 +155,6 @@ __all__ = [
     "Outgoing",
     "PLANNED_TEXT",
     "Pattern",
-    "PlanOutdated",
     "Policy",
     "RECORDERS",
     "RESERVED_NAMES",
@@ -170,7 +167,6 @@ __all__ = [
     "Rules",
     "RunClient",
     "RunContext",
-    "RunInterrupted",
     "SchemaInference",
     "SchemaReader",
     "ServerSettings",

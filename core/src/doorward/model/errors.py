@@ -160,15 +160,6 @@ class ProgramDiverged(DoorwardError):
     """A program that ran again, on the recorded answers of its run, made other calls than the first time."""
 
 
-class RunInterrupted(DoorwardError):
-    """A run of the same program was cut off after it had written something, and can go on: so the program is not begun
-    again before somebody has decided that."""
-
-
-class PlanOutdated(DoorwardError):
-    """What a plan had read has changed since, so nothing of it was written."""
-
-
 class ToolError(ServerError):
     """A tool of an upstream MCP server says that it failed (`isError`); the message is its text."""
 

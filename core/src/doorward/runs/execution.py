@@ -248,6 +248,4 @@ class Execution:
             outcome = replace(outcome, session_id="" if session.dead else session.id)
         elif outcome.ok and known is not None and not program.plan and not program.argv:
             outcome = await self._kept.keep(program, known, outcome)
-            if outcome.next and recorder is not None and recorder.interceptor is not None:
-                outcome = replace(outcome, next=f"{outcome.next}  # writes at once, without a plan")
         return outcome

@@ -8,8 +8,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from doorward import StateError
-from doorward.administration import RunInterrupted
 from doorward_durable_runs.files.store import RESUMABLE
+from doorward_durable_runs.journal.errors import RunInterrupted
 from doorward_durable_runs.journal.replay import StoredJournal
 
 if TYPE_CHECKING:

@@ -16,13 +16,22 @@ _MORE: Mapping[type[DoorwardError], tuple[str, ...]] = {
 }
 """What some errors say besides their message and hint."""
 
-_OURS = DoorwardError.__module__
-"""Where errors are declared that are no plugin's."""
+_OURS = (DoorwardError.__module__, __name__)
+"""Where errors are declared that are no other plugin's."""
+
+
+class RunInterrupted(DoorwardError):
+    """A run of the same program was cut off after it had written something, and can go on: so the program is not begun
+    again before somebody has decided that."""
+
+
+class PlanOutdated(DoorwardError):
+    """What a plan had read has changed since, so nothing of it was written."""
 
 
 def said(error: DoorwardError) -> dict[str, Any]:
     """What is stored of an error; one of a plugin counts as the error of ours that it is built on."""
-    name = next(each.__name__ for each in type(error).__mro__ if each.__module__ == _OURS)
+    name = next(each.__name__ for each in type(error).__mro__ if each.__module__ in _OURS)
     more = {key: getattr(error, key) for key in _keys(type(error))}
     return {"error": name, "message": error.message, "hint": error.hint, **more}
 
@@ -43,7 +52,7 @@ def _keys(kind: type[DoorwardError]) -> tuple[str, ...]:
 
 def _all(kind: type[DoorwardError]) -> Iterator[type[DoorwardError]]:
     """An error and those that are built on it, without those of plugins."""
-    if kind.__module__ == _OURS:
+    if kind.__module__ in _OURS:
         yield kind
     for each in kind.__subclasses__():
         yield from _all(each)

@@ -30,13 +30,14 @@ from doorward.administration import maybe_in_thread as done
 from doorward.administration import run_in_thread as off_loop
 from doorward_durable_runs.files.given import Given
 from doorward_durable_runs.journal.entries import Entry, Recorded
+from doorward_durable_runs.journal.errors import RunInterrupted
 from doorward_durable_runs.journal.events import Events
 from doorward_durable_runs.journal.seen_times import MOST_TIMES, SeenTimes
 from doorward_durable_runs.journal.sent import sent_calls
 
 if TYPE_CHECKING:
     from doorward import Call, Failure, Outcome
-    from doorward.administration import Interceptor, RecordedRun, RunInterrupted, Suspends
+    from doorward.administration import Interceptor, RecordedRun, Suspends
     from doorward_durable_runs.files.store import RunFile, RunStore
     from doorward_durable_runs.journal.replay import StoredJournal
     from doorward_durable_runs.plans.change_set import ChangeSet

@@ -22,7 +22,6 @@ from doorward import (
     UnknownName,
 )
 from doorward.administration import (
-    PlanOutdated,
     Waiting,
     nobody_asks,
     parameters_if_readable,
@@ -31,9 +30,10 @@ from doorward.administration import (
 from doorward.administration import dump_json as dump
 from doorward.administration import outcome_failure as failure
 
+from doorward_durable_runs.journal.errors import PlanOutdated
 from doorward_durable_runs.plans.change_set import Change
 from doorward_durable_runs.plans.outcome import PLAN, Plan
-from doorward_durable_runs.stored_runs import STORED_RUNS
+from doorward_durable_runs.stored_runs import STORED_RUNS, without_plan
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -174,7 +174,7 @@ class Plans:
         said.committed = True
         program = self._runs.again(stored.given, said, run.program.principal)  # its time begins now
         known = {**parameters_if_readable(program.code, program.language), **program.params}
-        return await self._gateway.execution.run(program, known, None, client, journal, whole=run)
+        return without_plan(await self._gateway.execution.run(program, known, None, client, journal, whole=run))
 
     def _claimed(self, plan: str, principal: str | None) -> tuple[RunFile, StoredRun]:
         """Hold a stored plan. Raises: UnknownName, StateError."""
