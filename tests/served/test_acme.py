@@ -25,8 +25,10 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 SOURCE = ROOT / "distributions/acme"
 FOLDERS = [
-    "core", "libs/auth_kit", "libs/http", "plugins/audit_jsonl", "plugins/auth_static", "plugins/cache_sqlite", "plugins/cli", "plugins/dist", "plugins/guard_ast",
-    "plugins/mcp_server", "plugins/mcp_upstream", "plugins/openapi", "plugins/sandbox_monty", "plugins/secrets",
+    "core", "libs/auth_kit", "libs/http", "plugins/approvals", "plugins/audit_jsonl", "plugins/auth_static",
+    "plugins/cache_sqlite", "plugins/cli", "plugins/compat", "plugins/dist", "plugins/durable_runs",
+    "plugins/guard_ast", "plugins/mcp_server", "plugins/mcp_upstream", "plugins/openapi", "plugins/program_helpers",
+    "plugins/sandbox_monty", "plugins/search", "plugins/secrets", "plugins/store_sqlite",
 ]  # fmt: skip
 """What acme pins, and a plugin that it does not."""
 
@@ -173,7 +175,7 @@ def test_it_is_shown(served: Served) -> None:
     shown = served.quick("dist", "show").stdout
     assert "doorward-openapi==0.1.0 (installed: 0.1.0, files pinned)" in shown
     checks = json.loads(served.quick("doctor", "--json").stdout)["checks"]
-    assert any(c["ok"] and "the files of 13 packages are as pinned" in c["check"] for c in checks), checks
+    assert any(c["ok"] and "the files of 19 packages are as pinned" in c["check"] for c in checks), checks
     rows = json.loads(served.quick("plugins", "--json").stdout)["plugins"]
     assert {row["distribution"] for row in rows if row["status"] == "refused"} == {"doorward-secrets"}
 
