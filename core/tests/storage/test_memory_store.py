@@ -10,6 +10,8 @@ from doorward import ConfigError, PluginError
 from doorward.engines import MemoryStore, Put
 from doorward_testing import Host, StoreConformance
 
+from ..conftest import CONFIG, InProcess, Weather
+
 
 class TestMemoryConformance(StoreConformance):
     """What holds for every store holds for core's own."""
@@ -55,3 +57,34 @@ async def test_an_engine_is_named_made_and_closed(host: Host) -> None:
     with pytest.raises(ConfigError, match="unknown key 'odd'"):
         async with host.gateway('store = "mine"\n[stores.mine]\nodd = 1'):
             pass
+
+
+@pytest.mark.anyio
+async def test_calls_make_no_step_in_the_store(host: Host) -> None:
+    """A run asks for its share of the rate, and its calls need nothing stored, however many there are."""
+    steps: list[str] = []
+
+    class Counted(MemoryStore):
+        lasts = True
+
+        async def get(self, table: str, key: str) -> Any:
+            steps.append(f"get {table}")
+            return await super().get(table, key)
+
+        async def commit(self, *changes: Any, **more: Any) -> int:
+            steps.append("commit")
+            return await super().commit(*changes, **more)
+
+    host.install("store", "counted", Counted)
+    host.install("source", "fake", Weather)
+    host.install("executor", "inprocess", InProcess)
+    counts = []
+    async with host.gateway(f'store = "counted"\nlimits.rate = 39\n{CONFIG}') as gate:
+        await gate.ready()
+        for calls in (1, 1, 50):
+            steps.clear()
+            code = f"for _ in range({calls}):\n    await weather.get_forecast(city='Oslo')"
+            outcome = await gate.execute(code)
+            assert outcome.ok, outcome.error
+            counts.append(len(steps))
+    assert counts[1] == counts[2] > 0
