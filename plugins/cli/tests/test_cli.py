@@ -71,6 +71,7 @@ def test_every_command_explains_itself(cli: Cli, word: str) -> None:
         "add": ("fake",),
         "token": ("new",),
         "policy": ("test",),
+        "store": ("forget",),
     }
     ended = cli(word, *below.get(word, ()), "--help")
     assert ended.code == 0
@@ -809,6 +810,7 @@ def test_env_file(project: Cli, doorward_host: Any) -> None:
 READS_ENV_FILE = [
         "add fake new", "remove weather", "compile", "clean", "list", "search x", "show weather.raw",
         "call weather.raw", "login weather", "policy test weather.raw", "run p.py",
+        "store forget budgets",
         "doctor",
 ]  # fmt: skip
 
@@ -989,11 +991,7 @@ def test_schema(cli: Cli, doorward_host: Any) -> None:
                 "fixes": "one.yaml",
             },
         },
-        "policy": {
-            "deny": "*.delete_*",
-            "classes": {"read": "a.find"},
-            "rules": [{"match": "a", "class": "read", "then": "allow"}],
-        },
+        "policy": {"deny": "*.delete_*"},
         "groups": {"ops": "alice"},
         "executors": {"inprocess": {}, "later": {"any": 1}},
     }

@@ -73,6 +73,7 @@ def go(*processes: subprocess.Popen[str]) -> None:
         each.stdin.flush()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL")
 @pytest.mark.parametrize("stop", [0, 1, 40])
 async def test_what_was_acknowledged_survives_a_kill(tmp_path: Path, stop: int) -> None:
