@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jsonschema_rs
 import pytest
 from doorward_testing import Cli
 from doorward_testing.samples import CONFIG
@@ -113,3 +114,11 @@ def test_without_rules_it_says_so(project: Cli) -> None:
     """The lists alone decide; what would happen can be asked all the same."""
     assert "there are no rules" in project("policy", "explain").out
     assert project("policy", "test", "weather.big").code == 0
+
+
+def test_the_schema_of_a_configuration_has_rules(project: Cli) -> None:
+    """And their keys: an editor knows a wrong one."""
+    validator = jsonschema_rs.Draft202012Validator(project("schema").json)
+    rule = {"match": "a", "class": "read", "then": "allow"}
+    assert validator.is_valid({"policy": {"classes": {"read": "a.find"}, "rules": [rule]}})
+    assert not validator.is_valid({"policy": {"rules": [rule | {"when_": "true"}]}})
