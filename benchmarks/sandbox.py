@@ -18,8 +18,9 @@ from typing import Any
 import httpx2
 import peer
 from common import BARE, HERE, PYTHON, Project, connected, interleaved, median, ms, ratio, table
-from doorward import Aliases, ExecutorError, Gateway, Program
+from doorward import ExecutorError, Gateway, Program
 from doorward.config.config import load
+from doorward.sandboxing import Aliases
 from program import api
 
 PANDAS = "import pandas as pd\nint(pd.Series([1, 1]).sum())"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import pytest
-from doorward import ConfigError, DoorwardError, Index, installed
+from doorward import ConfigError, DoorwardError
+from doorward.administration import Index, installed
 from doorward_testing import Cli, Host
 from doorward_testing.samples import CONFIG
 

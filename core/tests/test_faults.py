@@ -14,11 +14,12 @@ from typing import Any
 import anyio
 import pytest
 import structlog
-from doorward import CachedProgram, Compiled, Function, Settings
+from doorward import Compiled, Function, Settings
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.catalog.store import StoredObservation
 from doorward.model.errors import StateError
+from doorward.sandboxing import CachedProgram
 
 from .conftest import InProcess, Weather
 

@@ -20,8 +20,18 @@ import griffe
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = (
-    *("doorward", "doorward.administration", "doorward.serving", "doorward.engines"),
-    *("doorward.searching", "doorward.helping"),
+    "doorward",
+    "doorward.abilities",
+    "doorward.administration",
+    "doorward.engines",
+    "doorward.events",
+    "doorward.files",
+    "doorward.helping",
+    "doorward.sandboxing",
+    "doorward.searching",
+    "doorward.serving",
+    "doorward.tracing",
+    "doorward.values",
 )
 LIBRARIES = ("doorward_cli", "doorward_testing", "doorward_http", "doorward_auth_kit", "doorward_jail")
 

@@ -10,7 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import mcp_types as t
-from doorward import RawPrompt, RawResource, RawTool, hookimpl
+from doorward import hookimpl
+from doorward.serving import RawPrompt, RawResource, RawTool
 from mcp import MCPError
 from mcp.server.subscriptions import PromptsListChanged, ToolsListChanged
 from mcp.shared.message import ServerMessageMetadata

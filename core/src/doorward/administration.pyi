@@ -21,6 +21,7 @@ from doorward.catalog.schema_inference import SchemaInference as SchemaInference
 from doorward.config.config import Loaded as Loaded
 from doorward.config.config import RESERVED_NAMES as RESERVED_NAMES
 from doorward.config.config import load as load_config
+from doorward.config.config import module_name as module_name
 from doorward.config.config import read as read_config
 from doorward.config.distribution import Distribution as Distribution
 from doorward.config.distribution import find_distribution as find_distribution
@@ -33,12 +34,14 @@ from doorward.config.manifest import Manifest as Manifest
 from doorward.config.manifest import manifest_for as manifest_for
 from doorward.config.owned import model_for as model_for
 from doorward.config.owned import server_model_for as server_model_for
+from doorward.config.settings import Config as Config
 from doorward.config.settings import EVERYONE as EVERYONE
 from doorward.config.settings import ServerSettings as ServerSettings
 from doorward.config.upstream_patterns import Pattern as Pattern
 from doorward.config.upstream_patterns import Upstream as Upstream
 from doorward.config.upstream_patterns import is_upstream as is_upstream
 from doorward.config.validation import explain as explain
+from doorward.config.validation import validate as validate
 from doorward.data.clean_text import visible as visible
 from doorward.data.json_writing import digest as json_digest
 from doorward.data.json_writing import dump as dump_json
@@ -67,6 +70,7 @@ from doorward.describe.schemas import kinds as schema_kinds
 from doorward.describe.schemas import table as schema_table
 from doorward.describe.schemas import variants as schema_variants
 from doorward.describe.signatures import response as response_type
+from doorward.describe.signatures import signature as signature
 from doorward.describe.signatures import with_result as with_result
 from doorward.host.cached_file import CachedFile as CachedFile
 from doorward.host.files import beside as beside
@@ -75,10 +79,14 @@ from doorward.host.files import sync_names as sync_names
 from doorward.host.files import write as write_file
 from doorward.host.logs import Bounded as Bounded
 from doorward.host.logs import stderr as log_stream
+from doorward.host.self_reference import starts_doorward as starts_doorward
 from doorward.model.clock import Clock as Clock
 from doorward.model.decisions import ALLOWED as ALLOWED
 from doorward.model.decisions import may_repeat as may_repeat
 from doorward.model.decisions import stricter as stricter
+from doorward.model.enhancement import Documentation as Documentation
+from doorward.model.enhancement import Enhancement as Enhancement
+from doorward.model.interaction import LoginPrompt as LoginPrompt
 from doorward.model.names import qualified as qualified
 from doorward.model.names import some as some
 from doorward.model.outcomes import OutcomePart as OutcomePart
@@ -94,7 +102,11 @@ from doorward.model.recording import WITHHOLDS as WITHHOLDS
 from doorward.model.recording import Withholds as Withholds
 from doorward.model.settings import expand as expand
 from doorward.model.waits import resumed_at as resumed_at
+from doorward.packages.index import Entry as Entry
+from doorward.packages.index import GROUPS as GROUPS
+from doorward.packages.index import Index as Index
 from doorward.packages.index import canonical as canonical
+from doorward.packages.index import installed as installed
 from doorward.packages.index import near_group as near_group
 from doorward.packages.install_hints import executors_of as executors_of
 from doorward.packages.install_hints import to_install as to_install
@@ -104,6 +116,7 @@ from doorward.packages.pinned_files import hash_of_files as hash_of_files
 from doorward.packages.pinned_files import recorded_files as recorded_files
 from doorward.plugins.failures import contained as contained
 from doorward.plugins.hook_answers import expected as expected
+from doorward.plugins.manager import Plugins as Plugins
 from doorward.programs.languages import is_script as is_script
 from doorward.programs.languages import named as language_named
 from doorward.programs.languages import of_file as language_of_file
@@ -131,6 +144,7 @@ from doorward.secrets.references import unescaped as unescaped
 from doorward.secrets.scrubber import MIN_SECRET_CHARACTERS as MIN_SECRET_CHARACTERS
 from doorward.secrets.scrubber import answers_of as answers_of
 from doorward.secrets.scrubber import is_guessable as is_guessable
+from doorward.secrets.store import Secrets as Secrets
 from doorward.servers.auths import check_auth as check_auth
 from doorward.servers.auths import url_of as url_of
 from doorward.storage.chosen import open_store as open_store
@@ -142,19 +156,27 @@ __all__ = [
     "CachedFile",
     "Catalog",
     "Clock",
+    "Config",
     "Distribution",
+    "Documentation",
     "DocumentedSecrets",
     "EVERYONE",
     "Effects",
+    "Enhancement",
+    "Entry",
+    "GROUPS",
+    "Index",
     "InterceptedRun",
     "Interceptor",
     "Loaded",
+    "LoginPrompt",
     "MIN_SECRET_CHARACTERS",
     "Manifest",
     "OutcomePart",
     "Outgoing",
     "PLANNED_TEXT",
     "Pattern",
+    "Plugins",
     "Policy",
     "RECORDERS",
     "RESERVED_NAMES",
@@ -169,6 +191,7 @@ __all__ = [
     "RunContext",
     "SchemaInference",
     "SchemaReader",
+    "Secrets",
     "ServerSettings",
     "Suspends",
     "Upstream",
@@ -208,6 +231,7 @@ __all__ = [
     "in_one_line",
     "in_place_of",
     "indented",
+    "installed",
     "is_credential",
     "is_guessable",
     "is_large",
@@ -227,6 +251,7 @@ __all__ = [
     "may_repeat",
     "maybe_in_thread",
     "model_for",
+    "module_name",
     "near_group",
     "nearest",
     "nobody_asks",
@@ -252,7 +277,9 @@ __all__ = [
     "schema_table",
     "schema_variants",
     "server_model_for",
+    "signature",
     "some",
+    "starts_doorward",
     "stored_enhancement",
     "stricter",
     "sync_names",
@@ -265,6 +292,7 @@ __all__ = [
     "to_variable",
     "unescaped",
     "url_of",
+    "validate",
     "variables_of_server",
     "visible",
     "waiting_run",

@@ -13,6 +13,7 @@ from doorward.data.offload import done, off_loop
 from doorward.data.words import STOP_WORDS, Phrase, split_words, stem
 from doorward.describe.schemas import Definitions, Reader, closure, listed, strings, table, variants
 from doorward.model.decisions import effect
+from doorward.model.drivers import SearchView
 from doorward.model.search import SEARCH, Allowed, Found, Given, Hit, Related, Search, SearchEngine
 from doorward.packages.index import PluginId
 from doorward.plugins.failures import Failures, limited
@@ -34,6 +35,7 @@ __all__ = [
     "Related",
     "Search",
     "SearchEngine",
+    "SearchView",
     "Unfit",
     "closure",
     "done",

@@ -22,7 +22,7 @@ from doorward.host.logs import seldom
 from doorward.host.loopback import IN_URLS, is_loopback
 from doorward.host.processes import Process
 from doorward.model.names import some
-from doorward.plugins.mcp_additions import PRINCIPAL
+from doorward.plugins.mcp_additions import PRINCIPAL, RawPage, RawPrompt, RawResource, RawTool, principal_of
 from doorward.results.outcome_schema import outcome_names
 from doorward.results.outcome_text import as_dict, as_text, compact
 
@@ -34,6 +34,10 @@ __all__ = [
     "Loaded",
     "OAuthSettings",
     "Process",
+    "RawPage",
+    "RawPrompt",
+    "RawResource",
+    "RawTool",
     "TokenFile",
     "apart",
     "as_dict",
@@ -48,6 +52,7 @@ __all__ = [
     "mistakes",
     "origin_of",
     "outcome_names",
+    "principal_of",
     "seldom",
     "shared_secret",
     "some",

@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from doorward import Compiled, Enhancement, Function
+from doorward import Compiled, Function
+from doorward.administration import Enhancement
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.catalog.store import StoredEnhancement

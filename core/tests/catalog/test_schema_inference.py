@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from doorward import Compiled, File, Function, LimitExceeded, Reply
-from doorward import signature as written
+from doorward.administration import signature as written
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.schema_inference import MAX_PLACES, SchemaInference, bounded, merge, shape
 from doorward.catalog.sqlite_store import SqliteCatalog

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward import ConfigError, Entry, Index, PluginError, Settings, hookimpl
+from doorward import ConfigError, PluginError, Settings, hookimpl
+from doorward.administration import Entry, Index
 from doorward.config import config
 from doorward.config.locks import Locks
 from doorward.config.manifest import Manifest

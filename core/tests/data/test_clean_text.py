@@ -11,9 +11,10 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from doorward import Compiled, Function, Skipped, clean_text
+from doorward import Compiled, Function, Skipped
 from doorward.data.clean_text import clean_compile, clean_schema, shown_schema
 from doorward.describe.function_tool import function_tool
+from doorward.values import clean_text
 from hypothesis import given
 from hypothesis import strategies as st
 

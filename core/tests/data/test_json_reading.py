@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from doorward import aside, decoded, read_json
 from doorward.data import json_reading
+from doorward.values import aside, decoded, read_json
 from hypothesis import example, given
 from hypothesis import strategies as st
 

@@ -378,7 +378,8 @@ def test_a_file_that_we_did_not_make_keeps_its_mode_and_content(tmp_path: Path) 
 AS_ANOTHER = """
 import os, sys
 from pathlib import Path
-from doorward import ConfigError, own_file, own_folder, write_own
+from doorward import ConfigError
+from doorward.files import own_file, own_folder, write_own
 os.setgroups([]); os.setresgid(65534, 65534, 65534); os.setresuid(65534, 65534, 65534)
 for name in sys.argv[1:]:
     for work in (lambda f: os.close(own_file(f, os.O_RDWR | os.O_CREAT)), lambda f: write_own(f, b"x")):

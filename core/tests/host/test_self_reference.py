@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from doorward import starts_doorward
+from doorward.administration import starts_doorward
 from hypothesis import given
 from hypothesis import strategies as st
 

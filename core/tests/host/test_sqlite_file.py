@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 import structlog
-from doorward import ConfigError, SqliteFile, SqliteLayout
+from doorward import ConfigError
+from doorward.files import SqliteFile, SqliteLayout
 
 
 def one(db: Any) -> None:
@@ -84,7 +85,7 @@ def test_another_layout_is_put_aside_whole(tmp_path: Path, other: SqliteLayout) 
 CHANGE = """
 import sys
 from pathlib import Path
-from doorward import SqliteFile, SqliteLayout
+from doorward.files import SqliteFile, SqliteLayout
 steps = (lambda db: db.table("things").create({"id": int}, pk="id"), lambda db: db.table("things").insert({"id": 1}))
 sys.stdin.readline()
 file = SqliteFile(Path(sys.argv[1]), SqliteLayout(steps[: int(sys.argv[2])], "SELECT 1 FROM things"), event="e", hint="h")

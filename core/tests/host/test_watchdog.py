@@ -6,7 +6,7 @@ import subprocess
 import time
 
 import pytest
-from doorward import Watchdog
+from doorward.sandboxing import Watchdog
 
 
 @pytest.mark.slow

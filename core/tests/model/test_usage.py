@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import pytest
-from doorward import CallFinished, Settings
+from doorward import Settings
+from doorward.events import CallFinished
 from doorward.model.usage import MAX_AMOUNTS, Usage
 from doorward.results.outcome_text import as_dict, as_text
 from doorward_testing.samples import CONFIG, Weather

@@ -5,16 +5,8 @@ from __future__ import annotations
 from typing import ClassVar, assert_type
 
 import httpx2
-from doorward import (
-    HasSlots,
-    PluginContext,
-    ServerContext,
-    Settings,
-    SupportsBuild,
-    SupportsClose,
-    SupportsLogin,
-    TellsChanges,
-)
+from doorward import PluginContext, ServerContext, Settings
+from doorward.abilities import HasSlots, SupportsBuild, SupportsClose, SupportsLogin, TellsChanges
 from doorward.model.drivers import Auth, Cache, Observer, SearchView, Source
 from doorward.model.executors import Executor
 from doorward.plugins.manager import Plugins

@@ -12,18 +12,8 @@ from typing import Any
 import doorward
 import pytest
 import structlog
-from doorward import (
-    AuthChosen,
-    CallFinished,
-    ConfigError,
-    Event,
-    EventsDropped,
-    PluginContext,
-    PluginError,
-    RunFinished,
-    RunStarted,
-    Settings,
-)
+from doorward import ConfigError, PluginContext, PluginError, Settings
+from doorward.events import AuthChosen, CallFinished, Event, EventsDropped, RunFinished, RunStarted
 from doorward.observers import event_queue
 from doorward.packages.index import PluginId
 from doorward.plugins.failures import Failures
@@ -329,6 +319,6 @@ async def test_without_observers_nothing_is_done_for_them(doorward_host: Any) ->
 
 
 def test_events_are_exported() -> None:
-    """Authors import them from `doorward`, and each is a frozen dataclass."""
-    kinds = [doorward.RunStarted, RunFinished, CallFinished, AuthChosen, EventsDropped]
+    """Authors import them from `doorward.events`, and each is a frozen dataclass."""
+    kinds = [RunStarted, RunFinished, CallFinished, AuthChosen, EventsDropped]
     assert all(issubclass(kind, Event) and dataclasses.is_dataclass(kind) for kind in kinds)

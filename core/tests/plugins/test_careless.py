@@ -10,7 +10,6 @@ import pytest
 import structlog
 from doorward import (
     ApiError,
-    CachedProgram,
     Call,
     Capabilities,
     Compiled,
@@ -18,7 +17,6 @@ from doorward import (
     DoorwardError,
     Failure,
     Finding,
-    Frame,
     Function,
     InvalidArguments,
     Outcome,
@@ -32,6 +30,7 @@ from doorward import (
 from doorward.calls.broker import check_decided
 from doorward.plugins.function_checks import drop_unusable
 from doorward.plugins.hook_answers import Unfit, expected
+from doorward.sandboxing import CachedProgram, Frame
 
 from ..conftest import CONFIG, InProcess, Weather
 

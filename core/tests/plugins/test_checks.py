@@ -8,22 +8,13 @@ from typing import Any
 
 import pytest
 import structlog
-from doorward import (
-    Call,
-    ConfigError,
-    Index,
-    PluginContext,
-    PluginError,
-    Plugins,
-    RawTool,
-    Settings,
-    hookimpl,
-    installed,
-)
+from doorward import Call, ConfigError, PluginContext, PluginError, Settings, hookimpl
+from doorward.administration import Index, Plugins, installed
 from doorward.packages.index import GROUPS, near_group
 from doorward.plugins import hookspecs
 from doorward.plugins.hook_answers import DECLARED, answers_many, fitting
 from doorward.plugins.hookspecs import SPECS
+from doorward.serving import RawTool
 
 from ..conftest import CONFIG, Weather
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 import structlog
-from doorward import ConfigError, Finding, PluginError, RawTool, ServerError, hookimpl
+from doorward import ConfigError, Finding, PluginError, ServerError, hookimpl
 from doorward.packages.index import Index
 from doorward.plugins.manager import Plugins
+from doorward.serving import RawTool
 
 from ..conftest import CONFIG
 

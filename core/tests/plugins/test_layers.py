@@ -19,11 +19,9 @@ from doorward import (
     CallLayer,
     Decision,
     DoorwardError,
-    Index,
     LoginRefused,
     Outcome,
     PluginError,
-    Plugins,
     Refused,
     Reply,
     Run,
@@ -32,6 +30,7 @@ from doorward import (
     StateKey,
     hookimpl,
 )
+from doorward.administration import Index, Plugins
 from doorward.model.layers import RunState
 from doorward.plugins.layers import CallLayers, RunLayers
 from doorward_testing import Host

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 import structlog
-from doorward import ConfigError, PluginError, SupportsClose, SupportsFlush, SupportsOpen, hookimpl
+from doorward import ConfigError, PluginError, hookimpl
+from doorward.abilities import SupportsClose, SupportsFlush, SupportsOpen
 from doorward.plugins import lifetimes
 
 from ..conftest import CONFIG

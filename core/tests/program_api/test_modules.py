@@ -5,17 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from doorward import (
-    PROGRAM_NAMES,
-    Aliases,
-    Failure,
-    HelperContext,
-    InvalidArguments,
-    PluginError,
-    Refused,
-    hookimpl,
-)
+from doorward import Failure, InvalidArguments, PluginError, Refused, hookimpl
+from doorward.helping import PROGRAM_NAMES, HelperContext
 from doorward.model.program_names import NoOtherNames
+from doorward.sandboxing import Aliases
 
 from ..conftest import CONFIG
 

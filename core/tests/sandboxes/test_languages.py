@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from doorward import Outcome, Program, RunStarted, hookimpl
+from doorward import Outcome, Program, hookimpl
+from doorward.events import RunStarted
 from doorward_testing.samples import InProcess, MemoryCache
 from doorward_testing.scripted import Scripted
 

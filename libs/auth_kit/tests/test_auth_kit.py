@@ -22,7 +22,8 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
-from doorward import ConfigError, LoginRefused, PluginContext, Secrets, ServerError, validate
+from doorward import ConfigError, LoginRefused, PluginContext, ServerError
+from doorward.administration import Secrets, validate
 from doorward_auth_kit import (
     Backoff,
     CredentialHome,

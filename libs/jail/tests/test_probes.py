@@ -29,8 +29,8 @@ from doorward import (
     Program,
     ProgramResult,
     Settings,
-    bind,
 )
+from doorward.sandboxing import bind
 from doorward_jail import devices
 from doorward_jail.probes import probe, summary, trials_of_limits, trials_of_network
 from doorward_jail.probes.trial import Asked

@@ -11,7 +11,8 @@ from .conftest import Failures, Told
 GOOD = """
 import json
 
-from doorward import CachedProgram, Settings
+from doorward import Settings
+from doorward.sandboxing import CachedProgram
 from doorward_testing import CacheConformance
 
 

@@ -157,7 +157,8 @@ class TestBlackens(ResultChangeConformance):
 ADDS = """
 from types import SimpleNamespace
 
-from doorward import InvalidArguments, RawTool, hookimpl
+from doorward import InvalidArguments, hookimpl
+from doorward.serving import RawTool
 from doorward_testing import AdditionConformance
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}}

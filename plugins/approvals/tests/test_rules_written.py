@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward import Index, installed
+from doorward.administration import Index, installed
 from doorward.model.calls import Call
 from doorward.model.errors import ConfigError
 from doorward.model.functions import Function

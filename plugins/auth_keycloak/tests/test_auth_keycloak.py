@@ -10,9 +10,10 @@ from typing import Any
 
 import httpx2
 import pytest
-from doorward import ConfigError, DoorwardError, LoginRefused, PluginContext, quoted
+from doorward import ConfigError, DoorwardError, LoginRefused, PluginContext
 from doorward.config.config import validate
 from doorward.secrets.store import Secrets
+from doorward.values import quoted
 from doorward_auth_keycloak import Keycloak
 from doorward_testing import AuthConformance, Request, check_driver, check_light_import
 

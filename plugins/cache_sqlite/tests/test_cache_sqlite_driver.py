@@ -19,7 +19,9 @@ import anyio
 import doorward_cache_sqlite
 import pytest
 import structlog
-from doorward import CachedProgram, ConfigError, PluginContext, SqliteFile, SqliteLayout, alone
+from doorward import ConfigError, PluginContext
+from doorward.files import SqliteFile, SqliteLayout, alone
+from doorward.sandboxing import CachedProgram
 from doorward_cache_sqlite import RETRY_SECONDS, SqliteCache
 from doorward_cache_sqlite.programs import LAYOUT, row_of
 
@@ -554,7 +556,8 @@ async def test_no_link_is_followed(tmp_path: Path, name: str) -> None:
 WRITER = """
 import sys, anyio
 from pathlib import Path
-from doorward import CachedProgram, PluginContext
+from doorward import PluginContext
+from doorward.sandboxing import CachedProgram
 from doorward_cache_sqlite import SqliteCache
 state, who, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 async def main():

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import pytest
-from doorward import Compiled, Documentation, Enhancement, Function, Settings, Skipped
+from doorward import Compiled, Function, Settings, Skipped
+from doorward.administration import Documentation, Enhancement
 from doorward_testing import Cli, CommandEnded
 from doorward_testing.samples import CONFIG, InProcess, MemoryCache, Weather
 

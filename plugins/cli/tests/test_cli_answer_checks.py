@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward import Compiled, Enhancement, Function
+from doorward import Compiled, Function
+from doorward.administration import Enhancement
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.describe import additions

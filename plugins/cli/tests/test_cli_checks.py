@@ -10,17 +10,8 @@ from typing import Any
 
 import click
 import pytest
-from doorward import (
-    Call,
-    ConfigError,
-    Entry,
-    Index,
-    PluginContext,
-    Plugins,
-    Settings,
-    hookimpl,
-    installed,
-)
+from doorward import Call, ConfigError, PluginContext, Settings, hookimpl
+from doorward.administration import Entry, Index, Plugins, installed
 from doorward.plugins import hookspecs
 from doorward_cli import doctor
 

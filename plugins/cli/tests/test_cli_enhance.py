@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward import Compiled, Enhancement, Function, ServerError
+from doorward import Compiled, Function, ServerError
+from doorward.administration import Enhancement
 
 from .conftest import GOOD, NAMES, Cli, Model, Weather
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from doorward import LoginPrompt, PluginContext, ServerError, Settings
+from doorward import PluginContext, ServerError, Settings
+from doorward.administration import LoginPrompt
 from doorward.secrets.scrubber import MAX_FETCHED_VALUES
 from doorward.secrets.store import Secrets
 

@@ -7,11 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from doorward import (
-    Event,
-    PluginContext,
-    Settings,
-)
+from doorward import PluginContext, Settings
+from doorward.events import Event
 from doorward_testing import Cli
 
 from .conftest import CONFIG

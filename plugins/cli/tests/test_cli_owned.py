@@ -7,7 +7,8 @@ from importlib.metadata import EntryPoint
 from typing import Any
 
 import pytest
-from doorward import Entry, Index, Plugins, Settings
+from doorward import Settings
+from doorward.administration import Entry, Index, Plugins
 from doorward_cli.schema import whole
 from doorward_testing import Cli, Host
 from doorward_testing.samples import CONFIG

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from doorward import DoorwardError, Failure, Frame, Gateway
+from doorward import DoorwardError, Failure, Gateway
+from doorward.sandboxing import Frame
 from doorward_compat import Compat
 from doorward_compat.aliases import RUNTIME
 

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from doorward import Program, UnknownName, if_repeated
+from doorward import Program, UnknownName
+from doorward.values import if_repeated
 from doorward_compat.aliases import RUNTIME, aliases, function_names
 from doorward_compat.script_aliases import script_aliases
 from doorward_compat.texts import text_rule

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from doorward import ApiError, ConfigError, Documentation, Enhancement, Enhances, ServerError
+from doorward import ApiError, ConfigError, ServerError
+from doorward.abilities import Enhances
+from doorward.administration import Documentation, Enhancement
 from doorward_llm import LLM
 
 pytestmark = pytest.mark.anyio

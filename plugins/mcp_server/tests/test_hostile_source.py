@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from doorward import Call, Compiled, Function, Skipped, Suggestion, clean_text, hookimpl
+from doorward import Call, Compiled, Function, Skipped, Suggestion, hookimpl
 from doorward.calls.artefacts import base_name
 from doorward.data.clean_text import shown_schema
+from doorward.values import clean_text
 from doorward_mcp_server.server import build
 from doorward_testing.samples import CONFIG, Weather
 from mcp.client.client import Client

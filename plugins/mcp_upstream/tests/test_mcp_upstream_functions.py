@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from doorward import Compiled, Function, signature
+from doorward import Compiled, Function
+from doorward.administration import signature
 from doorward_mcp_upstream.tools.functions import compiled, fingerprint
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

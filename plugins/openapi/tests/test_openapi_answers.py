@@ -11,7 +11,8 @@ import zlib
 
 import anyio
 import pytest
-from doorward import ApiError, Reply, ServerError, quoted
+from doorward import ApiError, Reply, ServerError
+from doorward.values import quoted
 from doorward_openapi.calls import answers, exchanges
 from doorward_openapi.calls.answers import Answer
 from doorward_openapi.wire import streams

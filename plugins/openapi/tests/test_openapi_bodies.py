@@ -7,7 +7,8 @@ import json
 from xml.etree import ElementTree
 
 import pytest
-from doorward import File, InvalidArguments, signature
+from doorward import File, InvalidArguments
+from doorward.administration import signature
 from doorward_openapi.calls import payload
 from python_multipart.multipart import MultipartParser, parse_options_header
 

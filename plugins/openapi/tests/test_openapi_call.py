@@ -8,7 +8,8 @@ from urllib.parse import parse_qsl
 import anyio
 import httpx2
 import pytest
-from doorward import ApiError, Call, InvalidArguments, Reply, ServerError, quoted
+from doorward import ApiError, Call, InvalidArguments, Reply, ServerError
+from doorward.values import quoted
 from doorward_openapi.calls import request
 from doorward_testing import reserve_port
 from hypothesis import HealthCheck, given, settings

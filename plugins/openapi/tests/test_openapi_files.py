@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 
 import pytest
-from doorward import File, InvalidArguments, Reply, signature
+from doorward import File, InvalidArguments, Reply
+from doorward.administration import signature
 from doorward_openapi.schemas import binary
 
 from .test_openapi_bodies import named

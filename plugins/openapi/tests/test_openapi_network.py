@@ -18,7 +18,8 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
-from doorward import ApiError, Call, DoorwardError, RateLimited, ServerError, is_loopback
+from doorward import ApiError, Call, DoorwardError, RateLimited, ServerError
+from doorward.values import is_loopback
 from doorward_http import PRIVATE_ADDRESS, not_public, not_public_name
 from doorward_openapi.calls.redirects import Hop, following
 from doorward_testing import reserve_port

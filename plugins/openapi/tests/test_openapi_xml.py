@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from doorward import signature
+from doorward.administration import signature
 from doorward_openapi import OpenAPI
 from doorward_openapi.wire import xml, xml_reading
 

@@ -8,7 +8,8 @@ import json
 from typing import Any
 
 import pytest
-from doorward import LimitExceeded, Limits, SandboxDied, bind
+from doorward import LimitExceeded, Limits, SandboxDied
+from doorward.sandboxing import bind
 from doorward_jail.probes.trial import Asked
 from doorward_jail.probes.trials import TRIALS
 from doorward_sandbox_deno.binary import deno

@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from doorward import SqliteFile, StateError
+from doorward import StateError
+from doorward.files import SqliteFile
 from doorward_search.graph.producers import Edge
 from doorward_search.learning import sqlite_lessons
 from doorward_search.learning.known import Known

@@ -14,8 +14,10 @@ from typing import Any
 
 import pytest
 import structlog
-from doorward import PluginContext, Secrets, SqliteFile, SqliteLayout, StateError, validate
+from doorward import PluginContext, StateError
+from doorward.administration import Secrets, validate
 from doorward.engines import Append, Notify, Put, PutBlob
+from doorward.files import SqliteFile, SqliteLayout
 from doorward_store_sqlite import SqliteStore
 from doorward_store_sqlite.tables import LAYOUT
 

@@ -145,16 +145,16 @@ class ServerHooks:
 
     @hookspec
     def mcp_tools(self) -> Sequence[RawTool] | None:
-        """More MCP tools, where `agent_tools` does not do because they need MCP itself: `doorward.RawTool` objects.
-        Fires when a client lists or calls tools."""
+        """More MCP tools, where `agent_tools` does not do because they need MCP itself: `doorward.serving.RawTool`
+        objects. Fires when a client lists or calls tools."""
 
     @hookspec
     def mcp_prompts(self) -> Sequence[RawPrompt] | None:
-        """More MCP prompts: `doorward.RawPrompt` objects. Fires when a client lists or gets prompts."""
+        """More MCP prompts: `doorward.serving.RawPrompt` objects. Fires when a client lists or gets prompts."""
 
     @hookspec
     def mcp_resources(self) -> Sequence[RawResource] | None:
-        """More MCP resources and templates: `doorward.RawResource` objects. Fires when a client lists or reads
+        """More MCP resources and templates: `doorward.serving.RawResource` objects. Fires when a client lists or reads
         resources."""
 
     @hookspec(firstresult=True)
@@ -165,7 +165,8 @@ class ServerHooks:
 
     @hookspec
     def http_pages(self) -> Sequence[RawPage] | None:
-        """More paths of the HTTP transport: `doorward.RawPage` objects. Fires once, before the server listens."""
+        """More paths of the HTTP transport: `doorward.serving.RawPage` objects. Fires once, before the server
+        listens."""
 
     @hookspec
     def mcp_server(self, server: Any, changed: Callable[[Any], Awaitable[None]]) -> None:

@@ -22,7 +22,7 @@ class FollowedCall:
         self.context: Mapping[str, str] = dict(trace.context)
 
     def request(self, method: str, url: str) -> FollowedRequest:
-        """See `doorward.CallTrace`."""
+        """See `doorward.tracing.CallTrace`."""
         try:
             with contained():
                 return FollowedRequest(self._trace.request(method, url), self._tells)
@@ -40,7 +40,7 @@ class FollowedRequest:
         self.headers: Mapping[str, str] = {expected(str, k): expected(str, v) for k, v in dict(given).items()}
 
     def end(self, status: int | None, error: str) -> None:
-        """See `doorward.RequestTrace`."""
+        """See `doorward.tracing.RequestTrace`."""
         try:
             with contained():
                 if self._trace is not None:

@@ -7,7 +7,7 @@ request of a login. `Vault.of(context)` stores credentials between processes, un
 
 from __future__ import annotations
 
-from doorward import is_loopback
+from doorward.values import is_loopback
 
 from doorward_auth_kit.credential_home import CredentialHome, parsed, place
 from doorward_auth_kit.exchange import EXCHANGE_SECONDS, exchange

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import httpx2
-from doorward import ConfigError, ServerError, is_loopback
+from doorward import ConfigError, ServerError
+from doorward.values import is_loopback
 
 
 class CredentialHome:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
-from doorward import ConfigError, ServerError, own_file, own_folder, write_own
+from doorward import ConfigError, ServerError
+from doorward.files import own_file, own_folder, write_own
 
 if TYPE_CHECKING:
     from doorward import PluginContext

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 
-from doorward import is_loopback
+from doorward.values import is_loopback
 
 LOOPBACK_ADDRESS = "a loopback"
 PRIVATE_ADDRESS = "a private or reserved"

@@ -11,7 +11,8 @@ from typing import Any, NoReturn, cast
 
 import httpcore2
 import httpx2
-from doorward import CallTrace, ConfigError, current_trace
+from doorward import ConfigError
+from doorward.tracing import CallTrace, current_trace
 
 from doorward_http.answer import Headers, HttpAnswer
 from doorward_http.connections import Origin, Stream

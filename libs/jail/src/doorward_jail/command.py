@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import click
-from doorward import DoorwardError, Executor, ExecutorError, SupportsBuild, SupportsMachineCheck, UnknownName
+from doorward import DoorwardError, Executor, ExecutorError, UnknownName
+from doorward.abilities import SupportsBuild, SupportsMachineCheck
 from doorward_cli import Project, change_config, common, described, plain, print_json, put_keys, say, table
 
 if TYPE_CHECKING:

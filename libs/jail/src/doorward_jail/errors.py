@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from doorward import ApiError, DoorwardError, Failure, Frame, InvalidArguments, ToolError
+from doorward import ApiError, DoorwardError, Failure, InvalidArguments, ToolError
+from doorward.sandboxing import Frame
 
 _MAX_TYPE_CHARACTERS = 1000
 _MAX_MESSAGE_CHARACTERS = 8000

@@ -3,7 +3,8 @@ log."""
 
 from __future__ import annotations
 
-from doorward import ExecutorError, clean_text, log
+from doorward import ExecutorError, log
+from doorward.values import clean_text
 
 from doorward_jail import devices
 

@@ -7,7 +7,8 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from doorward import ARTEFACT_URI, Door, DoorwardError, File, Program, awaited, bind, sets_result
+from doorward import Door, DoorwardError, File, Program
+from doorward.sandboxing import ARTEFACT_URI, awaited, bind, sets_result
 
 
 def program_message(program: Program, door: Door) -> tuple[dict[str, Any], bytes]:

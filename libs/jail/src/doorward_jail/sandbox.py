@@ -13,16 +13,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from doorward import (
-    Door,
-    DoorwardError,
-    LimitExceeded,
-    Limits,
-    Planned,
-    Program,
-    ProgramResult,
-    SandboxDied,
-)
+from doorward import Door, DoorwardError, LimitExceeded, Limits, Program, ProgramResult, SandboxDied
+from doorward.sandboxing import Planned
 
 from doorward_jail.connections.connection import SandboxConnection, first_of
 from doorward_jail.errors import failure, text_in, told

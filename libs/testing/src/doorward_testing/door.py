@@ -9,22 +9,12 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from doorward import (
-    ARTEFACT_URI,
-    Aliases,
-    ApiError,
-    Artefact,
-    File,
-    InvalidArguments,
-    LimitExceeded,
-    Planned,
-    ToolError,
-    UnknownName,
-    installed,
-)
+from doorward import ApiError, Artefact, File, InvalidArguments, LimitExceeded, ToolError, UnknownName
+from doorward.administration import installed
+from doorward.sandboxing import ARTEFACT_URI, Aliases, Planned
 
 if TYPE_CHECKING:
-    from doorward import ProgramNames
+    from doorward.helping import ProgramNames
 
 _NAMED = {
     "calc.add", "calc.fail", "calc.refuse", "calc.wait", "calc.meet",

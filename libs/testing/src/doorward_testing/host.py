@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward import Entry, Gateway, Index, PluginContext, Secrets, ServerContext, installed, validate
+from doorward import Gateway, PluginContext, ServerContext
+from doorward.administration import Entry, Index, Secrets, installed, validate
 from doorward.engines import MemoryStore
 
 

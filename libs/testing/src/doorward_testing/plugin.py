@@ -39,7 +39,7 @@ def doorward_host(host: Any) -> Any:
 def cli(doorward_host: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
     """A `doorward_testing.Cli`, which runs a command line in the host's folder with the plugins of the host."""
     _require_command_line()
-    from doorward import Index
+    from doorward.administration import Index
     from doorward_cli import main
 
     from doorward_testing.command_line import CommandEnded

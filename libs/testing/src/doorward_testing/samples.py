@@ -10,16 +10,13 @@ from typing import Any
 
 from doorward import (
     ApiError,
-    CachedProgram,
     Call,
     Capabilities,
     Compiled,
     Door,
     DoorwardError,
     Failure,
-    Frame,
     Function,
-    HelperContext,
     PluginContext,
     Program,
     ProgramResult,
@@ -31,6 +28,8 @@ from doorward import (
     Unsupported,
     hookimpl,
 )
+from doorward.helping import HelperContext
+from doorward.sandboxing import CachedProgram, Frame
 
 
 class WeatherSettings(Settings):

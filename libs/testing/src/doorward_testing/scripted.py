@@ -6,7 +6,8 @@ import json
 import re
 from typing import Any
 
-from doorward import Capabilities, Door, DoorwardError, Failure, PluginContext, Program, ProgramResult, Settings, bind
+from doorward import Capabilities, Door, DoorwardError, Failure, PluginContext, Program, ProgramResult, Settings
+from doorward.sandboxing import bind
 
 _CALL = re.compile(r"await (\w+)\.(\w+)\((.*)\)")
 _SET = re.compile(r"(?:const|let) (\w+)(?:: \w+)? = (.*?);?")

@@ -8,19 +8,8 @@ from collections.abc import Callable
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
 
-from doorward import (
-    APPROVALS,
-    CallLayer,
-    DoorwardError,
-    LimitExceeded,
-    Refused,
-    StateKey,
-    Wait,
-    effect,
-    frozen,
-    hookimpl,
-    log,
-)
+from doorward import APPROVALS, CallLayer, DoorwardError, LimitExceeded, Refused, StateKey, Wait, hookimpl, log
+from doorward.values import effect, frozen
 
 from doorward_approvals.request import APPROVAL_SCOPES, ApprovalHooks, ApprovalKind, ApprovalRequest, ApprovalScope
 from doorward_approvals.settings import ApprovalSettings

@@ -7,7 +7,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from doorward import Call, Decision, File, effect
+from doorward import Call, Decision, File
+from doorward.values import effect
 
 
 @dataclass(frozen=True, slots=True)

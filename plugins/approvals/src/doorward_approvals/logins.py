@@ -6,7 +6,9 @@ import shlex
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from doorward import LOCAL, CannotAsk, DoorwardError, LoginRefused, Refused, SupportsLogin, Wait, clean_text
+from doorward import LOCAL, CannotAsk, DoorwardError, LoginRefused, Refused, Wait
+from doorward.abilities import SupportsLogin
+from doorward.values import clean_text
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

@@ -16,8 +16,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from doorward import SqliteFile, SqliteLayout, StateError
+from doorward import StateError
 from doorward.engines import Box, Sealing
+from doorward.files import SqliteFile, SqliteLayout
 
 from doorward_approvals.binding import Binding
 from doorward_approvals.request import ApprovalRequest, ApprovalScope

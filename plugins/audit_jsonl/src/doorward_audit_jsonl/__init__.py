@@ -91,7 +91,7 @@ class AuditLog:
         self._lock = threading.Lock()
         self._waiting: deque[bytes] = deque()
         self.lost = 0
-        from doorward import own_folder
+        from doorward.files import own_folder
 
         try:
             if self._path.exists() and not self._path.is_file():

@@ -84,7 +84,7 @@ class HeadFile:
             self._number = -1
 
     def _opened(self) -> int:
-        from doorward import own_file
+        from doorward.files import own_file
 
         number = own_file(self._path, os.O_RDWR | os.O_CREAT, known=is_head)
         self._place = place_of(number)[0]

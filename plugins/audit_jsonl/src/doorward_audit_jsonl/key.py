@@ -24,7 +24,7 @@ def key_at(path: Path) -> tuple[bytes, bool]:
 
     Raises: ConfigError if it is broken: with another one the log would prove nothing any more.
     """
-    from doorward import alone, check_own, own_file, write_own
+    from doorward.files import alone, check_own, own_file, write_own
 
     with alone(path, KEY_WAIT_SECONDS):
         if new := not check_own(path):

@@ -88,7 +88,7 @@ class LogFile:
             return
         if size < self._max_bytes and not self._is_old():
             return
-        from doorward import check_own
+        from doorward.files import check_own
 
         older = _older(self.path)
         for file in older:
@@ -140,7 +140,7 @@ class LogFile:
 
     def _reopen(self) -> None:
         self.close_file()
-        from doorward import own_file
+        from doorward.files import own_file
 
         self._file = own_file(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, known=_is_log)
         self._place = place_of(self._file)[0]

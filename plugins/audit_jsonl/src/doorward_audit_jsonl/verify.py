@@ -65,7 +65,7 @@ def verify(path: Path, key: bytes, holds: Link | None = None) -> Verdict:
 
 def _snapshot(path: Path, key: bytes, opened: ExitStack) -> tuple[Head | None, list[tuple[str, int, int]]]:
     """The head, and all files as they are at one moment: name, descriptor, size."""
-    from doorward import flocked
+    from doorward.files import flocked
 
     try:
         number = os.open(head_path(path), os.O_RDONLY)

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from typing import ClassVar
 
     import httpx2
-    from doorward import LoginPrompt, PluginContext
+    from doorward import PluginContext
+    from doorward.administration import LoginPrompt
 
     from doorward_auth_oauth2.login_store import LoginStore
 

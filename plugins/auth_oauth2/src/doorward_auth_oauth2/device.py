@@ -9,7 +9,8 @@ from typing import Any
 
 import anyio
 import httpx2
-from doorward import ConfigError, LoginPrompt, PluginContext, ServerError
+from doorward import ConfigError, PluginContext, ServerError
+from doorward.administration import LoginPrompt
 
 from doorward_auth_oauth2 import grants
 from doorward_auth_oauth2.discovery import Found

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import httpx2
-from doorward import LoginPrompt, PluginContext
+from doorward import PluginContext
+from doorward.administration import LoginPrompt
 from doorward_auth_kit import CredentialHome
 from mcp.shared.auth import AuthorizationCodeResult
 

@@ -12,7 +12,8 @@ from urllib.parse import parse_qsl
 
 import anyio
 import httpx2
-from doorward import LoginRefused, ServerError, quoted
+from doorward import LoginRefused, ServerError
+from doorward.values import quoted
 from doorward_auth_kit import EXCHANGE_SECONDS, exchange, is_loopback, parsed, place
 from doorward_http import PRIVATE_ADDRESS, GuardedTransport, not_public, not_public_name, resolved
 

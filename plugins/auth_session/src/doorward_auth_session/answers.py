@@ -11,7 +11,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx2
-from doorward import clean_text
+from doorward.values import clean_text
 
 ENDS = ("exp", "expires_at", "expiresAt", "expires")
 """Members that hold the end of a token, in seconds since the epoch."""

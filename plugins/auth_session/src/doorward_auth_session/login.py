@@ -9,7 +9,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import httpx2
-from doorward import LoginRefused, ServerError, Template, quoted
+from doorward import LoginRefused, ServerError, Template
+from doorward.values import quoted
 from doorward_auth_kit import exchange, place
 
 from doorward_auth_session import answers, cookies

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 import anyio
-from doorward import DoorwardError, LimitExceeded, to_its_end
+from doorward import DoorwardError, LimitExceeded
+from doorward.values import to_its_end
 
 from doorward_budgets.counters import Counters
 from doorward_budgets.settings import UNITS, BudgetSettings

@@ -16,7 +16,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from doorward import CachedProgram, ConfigError, Settings, SqliteFile
+from doorward import ConfigError, Settings
+from doorward.files import SqliteFile
+from doorward.sandboxing import CachedProgram
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from doorward_cache_sqlite.programs import COLUMNS, LAYOUT, program_of, row_of

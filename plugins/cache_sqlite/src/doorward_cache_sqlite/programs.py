@@ -8,7 +8,8 @@ from dataclasses import fields
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from doorward import CachedProgram, SqliteLayout
+from doorward.files import SqliteLayout
+from doorward.sandboxing import CachedProgram
 from pydantic import TypeAdapter
 
 if TYPE_CHECKING:

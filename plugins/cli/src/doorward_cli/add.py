@@ -26,8 +26,7 @@ class _Sources(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         """Raises: PluginError if there is no such source."""
-        from doorward import Plugins
-        from doorward.administration import find_index
+        from doorward.administration import Plugins, find_index
 
         return _command(cmd_name, Plugins(find_index()).driver("source", cmd_name).Settings)
 

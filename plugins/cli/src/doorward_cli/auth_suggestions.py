@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from doorward import ConfigError, MissingSecret, Plugins, Secrets, Suggestion, Template, validate
-from doorward.administration import Report, find
+from doorward import ConfigError, MissingSecret, Suggestion, Template
+from doorward.administration import Plugins, Report, Secrets, find, validate
 
 _ONE_PLACE_TYPES = ("api_key", "basic")
 """Types of auth that put one credential in one place, so it is plain whether they fit; other types may obtain any

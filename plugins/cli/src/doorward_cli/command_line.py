@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from doorward_cli.installed_commands import other_commands, own_commands, own_entry_points, well_known
 
 if TYPE_CHECKING:
-    from doorward import Entry
+    from doorward.administration import Entry
 
 ABOUT = "Doorward: APIs and MCP servers as Python functions that AI agents call from a sandbox, through one door."
 USAGE = "Usage: doorward COMMAND [OPTIONS] …"
@@ -66,8 +66,7 @@ def _installed(name: str) -> Any:
     if (own := own_entry_points().get(name)) is not None:
         return own.load()
     if name in _plugin_commands():
-        from doorward import Plugins
-        from doorward.administration import find_index
+        from doorward.administration import Plugins, find_index
 
         return Plugins(find_index()).driver("command", name)
     if (known := well_known().get(name)) is not None:

@@ -104,7 +104,7 @@ def clean(project: Project, names: tuple[str, ...], again: bool, enhancements: b
     loaded = project.load()
     catalog = Stores.in_folder(loaded.state_folder()).catalog
     if enhancements:
-        from doorward import module_name
+        from doorward.administration import module_name
 
         from doorward_cli.enhance import remove
 
@@ -122,8 +122,7 @@ def clean(project: Project, names: tuple[str, ...], again: bool, enhancements: b
 
 def _removed_by_plugins(loaded: Loaded) -> list[str]:
     """What the plugins in use removed of what they know of the catalog: their classes may have a function `clean`."""
-    from doorward import Plugins
-    from doorward.administration import find_index
+    from doorward.administration import Plugins, find_index
 
     index, config = find_index(), loaded.config
     used = [name for name in (*config.plugins, *config.capabilities) if index.named("plugin", name)]
@@ -248,7 +247,7 @@ async def _results(gate: Gateway, wanted: tuple[str, ...], dry_run: bool, force:
 
 
 async def _enhanced(gate: Gateway, asking: Asking, results: Mapping[str, _Result], kept: Path | None) -> Told:
-    from doorward import module_name
+    from doorward.administration import module_name
 
     from doorward_cli.enhance import enhance
 
@@ -267,7 +266,7 @@ async def _enhanced(gate: Gateway, asking: Asking, results: Mapping[str, _Result
 
 
 async def _probed(gate: Gateway, results: Mapping[str, _Result]) -> dict[str, dict[str, str]]:
-    from doorward import module_name
+    from doorward.administration import module_name
 
     from doorward_cli.probe import probe
 

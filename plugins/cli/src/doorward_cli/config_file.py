@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from doorward import ConfigError, alone
+from doorward import ConfigError
 from doorward.administration import write_file
+from doorward.files import alone
 
 if TYPE_CHECKING:
     from doorward.administration import Loaded

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import click
-from doorward import LOCAL, ConfigError, DoorwardError, MissingSecret, SupportsLoginCheck
+from doorward import LOCAL, ConfigError, DoorwardError, MissingSecret
+from doorward.abilities import SupportsLoginCheck
 from doorward.administration import contained, expected, indented, some, to_install
 
 from doorward_cli import auth_suggestions
@@ -23,7 +24,8 @@ from doorward_cli.shared import CheckProvider, Project, common, described, plain
 from doorward_cli.suggest import of_doctor
 
 if TYPE_CHECKING:
-    from doorward import Entry, Gateway
+    from doorward import Gateway
+    from doorward.administration import Entry
 
 PROBE_COMMAND = "sandbox"
 """The command of a plugin that checks whether executors isolate."""
@@ -88,8 +90,8 @@ def _wrong(what: str, error: DoorwardError) -> Check:
 
 
 def _versions() -> Iterator[Check]:
-    from doorward import GROUPS, __version__
-    from doorward.administration import find_distribution, find_index, near_group
+    from doorward import __version__
+    from doorward.administration import GROUPS, find_distribution, find_index, near_group
 
     brought: set[str] = set()
     strays: list[Entry] = []
@@ -123,7 +125,7 @@ def _state(gate: Gateway) -> Iterator[Check]:
 
 async def _servers(gate: Gateway) -> AsyncIterator[Check]:
     """Checks of each server: its settings and secrets, and whether its functions are those of today's document."""
-    from doorward import module_name
+    from doorward.administration import module_name
 
     settings: dict[str, list[Any]] = {}
     for name, server in gate.servers.configured.items():

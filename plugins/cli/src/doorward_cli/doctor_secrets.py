@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from doorward import ConfigError, Secret, is_loopback
+from doorward import ConfigError, Secret
 from doorward.administration import MIN_SECRET_CHARACTERS, is_guessable, url_of
+from doorward.values import is_loopback
 
 from doorward_cli.hidden import hidden
 

@@ -18,8 +18,8 @@ from doorward_cli.enhancing.enhancer import Done, Enhancer, source_that_enhances
 from doorward_cli.progress import progress
 
 if TYPE_CHECKING:
-    from doorward import Enhancement, Function, Gateway
-    from doorward.administration import Catalog
+    from doorward import Function, Gateway
+    from doorward.administration import Catalog, Enhancement
     from doorward.engines import CatalogStore
 
 MAX_LISTED = 10
@@ -63,7 +63,7 @@ async def enhance(gate: Gateway, asking: Asking, servers: Sequence[str], to: Cat
 
 def _asked(gate: Gateway, wanted: str) -> str:
     """The module name of the server that is asked. Raises: ConfigError, PluginError; click.UsageError."""
-    from doorward import module_name
+    from doorward.administration import module_name
 
     if wanted:
         if (by := module_name(wanted)) not in gate.servers.modules:

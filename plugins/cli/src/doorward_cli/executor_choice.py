@@ -34,8 +34,7 @@ class Choice:
 async def choose(project: Project) -> Choice:
     """Try the executors of core's extras that the defaults lack; the quickest that holds is chosen. Where somebody else
     has chosen, a distribution or the environment, nothing is tried."""
-    from doorward import Secrets
-    from doorward.administration import config_layers, executors_of, find_distribution, find_index
+    from doorward.administration import Secrets, config_layers, executors_of, find_distribution, find_index
 
     given = config_layers({}, Secrets(project.env_file), active=find_distribution())
     if "executor" in given.named:

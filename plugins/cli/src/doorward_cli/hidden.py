@@ -11,7 +11,7 @@ from doorward.administration import hide, hide_arguments, hide_whole, is_named_s
 from doorward_cli.shared import Project, say
 
 if TYPE_CHECKING:
-    from doorward import Plugins
+    from doorward.administration import Plugins
 
 Keep = Callable[[str, str], str]
 """Keeps a secret under a name like the proposed one, and returns the reference to it."""
@@ -22,8 +22,7 @@ def moved(project: Project, name: str, table: Mapping[str, Any]) -> dict[str, An
 
     Raises: ConfigError if `.env` cannot be read or written.
     """
-    from doorward import Plugins
-    from doorward.administration import find_index
+    from doorward.administration import Plugins, find_index
 
     from doorward_cli.variables import Variables, write_env
 

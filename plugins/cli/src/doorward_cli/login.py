@@ -9,7 +9,8 @@ from typing import Any
 
 import anyio
 import click
-from doorward import LOCAL, ConfigError, SupportsLogin, SupportsLogout
+from doorward import LOCAL, ConfigError
+from doorward.abilities import SupportsLogin, SupportsLogout
 
 from doorward_cli import logs
 from doorward_cli.compile import counted

@@ -11,7 +11,7 @@ from doorward_cli.installed_commands import is_own_command
 from doorward_cli.shared import Project, common, print_json, say, table
 
 if TYPE_CHECKING:
-    from doorward import Entry, Index
+    from doorward.administration import Entry, Index
 
 
 @click.command()
@@ -77,8 +77,8 @@ def _active(project: Project, index: Index) -> set[tuple[str, str]]:
     there is no configuration. It is not validated, which would need pydantic."""
     import tomllib
 
-    from doorward import ConfigError, Secrets
-    from doorward.administration import config_layers, find_distribution
+    from doorward import ConfigError
+    from doorward.administration import Secrets, config_layers, find_distribution
 
     try:
         text = project.config.read_text(encoding="utf-8")

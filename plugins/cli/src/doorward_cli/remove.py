@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import click
-from doorward import LOCAL, ConfigError, DoorwardError, MissingSecret, SupportsLogout, UnknownName, module_name
-from doorward.administration import EVERYONE, Loaded, read_config, refuse_link, some, variables_of_server
+from doorward import LOCAL, ConfigError, DoorwardError, MissingSecret, UnknownName
+from doorward.abilities import SupportsLogout
+from doorward.administration import EVERYONE, Loaded, module_name, read_config, refuse_link, some, variables_of_server
 
 from doorward_cli import logs
 from doorward_cli.auth_suggestions import variables

@@ -155,7 +155,8 @@ def _new(folder: Path, name: str, number: int) -> BinaryIO:
 
 def _values(code: str, params: tuple[str, ...], language: str) -> dict[str, Any]:
     """The parameters. A value stays text if the default of its parameter is text: `--param id=12` fits `id = "7"`."""
-    from doorward import InvalidProgram, parameters
+    from doorward import InvalidProgram
+    from doorward.sandboxing import parameters
 
     try:
         known = parameters(code, language)

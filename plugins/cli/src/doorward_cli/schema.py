@@ -9,7 +9,7 @@ import click
 from doorward_cli.shared import Project, common, print_json, say
 
 if TYPE_CHECKING:
-    from doorward import Plugins
+    from doorward.administration import Plugins
 
 
 _AUTHS = "_auths"
@@ -24,8 +24,7 @@ def schema(project: Project) -> None:
     Editors read doorward.schema.json, which `doorward init` writes; after plugins were installed, write it anew:
     doorward schema > doorward.schema.json
     """
-    from doorward import Plugins
-    from doorward.administration import find_index
+    from doorward.administration import Plugins, find_index
 
     print_json(whole(Plugins(find_index())))
 
@@ -103,7 +102,8 @@ def _owned(plugins: Plugins, kind: str) -> list[str]:
 
 def _settings(plugins: Plugins, kind: str) -> dict[str, Any]:
     """The `Settings` of each installed plugin of a kind, by name."""
-    from doorward import HasSettings, PluginError, Settings
+    from doorward import PluginError, Settings
+    from doorward.abilities import HasSettings
 
     found = {}
     for name in dict.fromkeys(entry.name for entry in plugins.index.of(kind)):

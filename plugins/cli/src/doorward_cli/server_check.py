@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from doorward import DoorwardError, SupportsServerCheck, module_name
+from doorward import DoorwardError
+from doorward.abilities import SupportsServerCheck
+from doorward.administration import module_name
 
 if TYPE_CHECKING:
     from doorward import Gateway

@@ -9,8 +9,8 @@ from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from doorward import ConfigError, MissingSecret, PluginError, module_name
-from doorward.administration import RESERVED_NAMES, ServerSettings
+from doorward import ConfigError, MissingSecret, PluginError
+from doorward.administration import RESERVED_NAMES, ServerSettings, module_name
 
 from doorward_cli.config_file import change_config
 from doorward_cli.shared import Project
@@ -74,8 +74,7 @@ def remove_server(project: Project, name: str) -> None:
 
 def _check(loaded: Loaded, name: str, table: Mapping[str, Any], later: bool) -> None:
     """Find the faults that compiling the server would find. Raises: ConfigError."""
-    from doorward import Plugins, validate
-    from doorward.administration import check_auth, expand, find_index
+    from doorward.administration import Plugins, check_auth, expand, find_index, validate
 
     if name in loaded.broken:
         raise loaded.broken[name]

@@ -24,8 +24,8 @@ from doorward_cli import logs
 from doorward_cli.installed_commands import other_commands
 
 if TYPE_CHECKING:
-    from doorward import Entry, Gateway, Outcome
-    from doorward.administration import Loaded
+    from doorward import Gateway, Outcome
+    from doorward.administration import Entry, Loaded
 
 EXIT_CODES = {"config": 2, "policy": 3, "guard": 3, "limit": 3}
 """Exit codes by the kind of an error. The exit code of every other kind is 1."""
@@ -72,8 +72,8 @@ class Project:
         `ready`: compile the servers that were not compiled under this configuration. `warn`: tell of broken servers.
         `only`: names of servers or functions; if it is given, both hold for these servers alone.
         """
-        from doorward import Gateway, module_name
-        from doorward.administration import qualified
+        from doorward import Gateway
+        from doorward.administration import module_name, qualified
 
         asked = None if only is None else {module_name(qualified(name).partition(".")[0]) for name in only}
         async with Gateway.open(loaded or self.load(), compile=False) as gate:

@@ -10,8 +10,7 @@ from typing import Any
 
 def starter(executors: Sequence[str] = ()) -> str:
     """The text of a file to start from. It names the default drivers that are installed, or these `executors`."""
-    from doorward import Secrets
-    from doorward.administration import config_layers, find_distribution, find_index
+    from doorward.administration import Secrets, config_layers, find_distribution, find_index
 
     active, index = find_distribution(), find_index()
     defaults = config_layers({}, Secrets(environ={}), active=active).data

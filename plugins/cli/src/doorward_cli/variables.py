@@ -7,8 +7,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from doorward import ConfigError, check_own
+from doorward import ConfigError
 from doorward.administration import is_credential, write_file
+from doorward.files import check_own
 
 _ENV_HEADER = "# Values for ${…} in doorward.toml, one NAME=value a line. Never commit this file.\n"
 

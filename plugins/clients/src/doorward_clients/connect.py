@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import click
-from doorward import ConfigError, starts_doorward
+from doorward import ConfigError
+from doorward.administration import starts_doorward
 from doorward_cli import Project, client_command, common, print_json, say, table
 
 from doorward_clients.clients import CLIENTS, Client, Machine

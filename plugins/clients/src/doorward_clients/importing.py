@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from doorward import clean_text
+from doorward.values import clean_text
 from doorward_cli import Project, block, common, compile_now, print_json, say, table
 
 from doorward_clients.clients import CLIENTS, Machine

@@ -9,8 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from doorward import ConfigError, escaped
+from doorward import ConfigError
 from doorward.administration import beside, hide, is_plain, unescaped
+from doorward.values import escaped
 from doorward_cli import Variables
 
 from doorward_clients.left_out import LeftOut, allowed_upstreams

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from doorward import ConfigError, clean_text, module_name, starts_doorward
+from doorward import ConfigError
+from doorward.administration import module_name, starts_doorward
+from doorward.values import clean_text
 from doorward_cli import Project, Variables, put_server, server_name, servers_of, write_env
 
 from doorward_clients import mce

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from doorward import MissingSecret, escaped
+from doorward import MissingSecret
 from doorward.administration import find, hide, hide_arguments, is_plain, unescaped
+from doorward.values import escaped
 from doorward_cli import Variables
 
 from doorward_clients.entries import Entry

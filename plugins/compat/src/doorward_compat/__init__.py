@@ -6,12 +6,15 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from doorward import PROGRAM_NAMES, hookimpl, module_name
+from doorward import hookimpl
+from doorward.administration import module_name
+from doorward.helping import PROGRAM_NAMES
 
 from doorward_compat.aliases import MODELS, NO_MODEL, RUNTIME, aliases, function_names, server_meant
 
 if TYPE_CHECKING:
-    from doorward import Aliases, Failure, Gateway
+    from doorward import Failure, Gateway
+    from doorward.sandboxing import Aliases
 
 PLUGIN_API = 1
 
@@ -41,7 +44,7 @@ class Compat:
         *,
         everything: bool = False,
     ) -> Aliases:
-        """See `doorward.ProgramNames`."""
+        """See `doorward.helping.ProgramNames`."""
         if language not in ("typescript", "javascript"):
             return aliases(code, servers, has, everything=everything)
         from doorward_compat.script_aliases import script_aliases
@@ -49,21 +52,21 @@ class Compat:
         return script_aliases(code, servers)
 
     def text_rule(self, code: str) -> Callable[[Any, str, bool], bool]:
-        """See `doorward.ProgramNames`."""
+        """See `doorward.helping.ProgramNames`."""
         from doorward_compat.texts import text_rule
 
         return text_rule(code)
 
     def functions(self, asked: Iterable[str | Mapping[str, Any]]) -> list[str]:
-        """See `doorward.ProgramNames`."""
+        """See `doorward.helping.ProgramNames`."""
         return function_names(asked)
 
     def server(self, name: str) -> str:
-        """See `doorward.ProgramNames`."""
+        """See `doorward.helping.ProgramNames`."""
         return server_meant(name)
 
     def missed_server(self, failure: Failure) -> str:
-        """See `doorward.ProgramNames`."""
+        """See `doorward.helping.ProgramNames`."""
         if failure.type == "NameError" and (found := re.search(r"name '(mcp_\w+)' is not defined", failure.message)):
             return found[1]
         if failure.type == "KeyError" and failure.frames and "mcp_servers" in failure.frames[-1].source:
@@ -71,5 +74,5 @@ class Compat:
         return ""
 
     def hint(self, name: str) -> str:
-        """See `doorward.ProgramNames`."""
+        """See `doorward.helping.ProgramNames`."""
         return NO_MODEL if name == MODELS else ""

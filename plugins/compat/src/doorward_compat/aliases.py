@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from doorward import Aliases
+from doorward.sandboxing import Aliases
 
 RUNTIME = "doorward.runtime"
 """The module of other systems' helpers, under their own names; `runtime.py` implements them."""

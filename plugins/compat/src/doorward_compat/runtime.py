@@ -8,10 +8,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import anyio.lowlevel
-from doorward import Function, UnknownName, module_name
+from doorward import Function, UnknownName
+from doorward.administration import module_name
 
 if TYPE_CHECKING:
-    from doorward import Gateway, HelperContext
+    from doorward import Gateway
+    from doorward.helping import HelperContext
 
 Form = Callable[[Function], dict[str, Any]]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from doorward import Aliases
+from doorward.sandboxing import Aliases
 
 from doorward_compat.aliases import ASKS_MODEL, MODELS, PREDEFINED_NAMES, RUNTIME
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Set
 from typing import Any
 
-from doorward import if_repeated
+from doorward.values import if_repeated
 
 _TEXTS = re.compile(r"\b(?:call_mcp_tool|callMCPTool|mcp-wrappers|mcp_wrappers)\b")
 """What programs name whose system gave them texts as they were."""

@@ -8,8 +8,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from doorward import ConfigError, Entry, HasSettings, Index, PluginError, Plugins, installed
-from doorward.administration import ServerSettings, explain, is_plain
+from doorward import ConfigError, PluginError
+from doorward.abilities import HasSettings
+from doorward.administration import Entry, Index, Plugins, ServerSettings, explain, installed, is_plain
 from packaging.utils import canonicalize_name
 from pydantic import BaseModel, ValidationError
 

@@ -7,8 +7,8 @@ import tomllib
 from pathlib import Path
 from typing import Annotated
 
-from doorward import ConfigError, Index, installed, validate
-from doorward.administration import Manifest, manifest_for
+from doorward import ConfigError
+from doorward.administration import Index, Manifest, installed, manifest_for, validate
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name

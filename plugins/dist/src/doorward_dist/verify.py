@@ -18,8 +18,8 @@ from importlib.metadata import Distribution as Installed
 from importlib.metadata import distribution, distributions
 from pathlib import Path
 
-from doorward import ConfigError, installed
-from doorward.administration import BY_RECORD, Distribution, canonical, file_problems, recorded_files
+from doorward import ConfigError
+from doorward.administration import BY_RECORD, Distribution, canonical, file_problems, installed, recorded_files
 
 from doorward_dist.installed import below, pins, version
 from doorward_dist.lock import Locked

@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from doorward import Call, Capabilities, Compiled, Door, Function, Planned, Program, ProgramResult, Reply
+from doorward import Call, Capabilities, Compiled, Door, Function, Program, ProgramResult, Reply
+from doorward.sandboxing import Planned
 from doorward_approvals.sqlite_approvals import SqliteApprovals
 from doorward_testing.samples import InProcess, Weather
 from doorward_testing.samples import _Running as Running

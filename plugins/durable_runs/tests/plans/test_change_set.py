@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from doorward import Function, LimitExceeded, Planned
+from doorward import Function, LimitExceeded
 from doorward.access.effects import Effects
 from doorward.data.planned import PLANNED_KEY, planned, planned_in
+from doorward.sandboxing import Planned
 from doorward_durable_runs.plans import change_set
 from doorward_durable_runs.plans.change_set import Change, ChangeSet, is_as_planned
 

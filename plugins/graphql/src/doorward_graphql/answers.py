@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from doorward import ApiError, LimitExceeded, ServerError, read_json, status, values_in
+from doorward import ApiError, LimitExceeded, ServerError
+from doorward.values import read_json, status, values_in
 from doorward_http import error_text
 
 from doorward_graphql.client import Answer

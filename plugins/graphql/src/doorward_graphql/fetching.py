@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
-from doorward import ApiError, ConfigError, ServerContext, ServerError, Suggestion, status, write_json
+from doorward import ApiError, ConfigError, ServerContext, ServerError, Suggestion
+from doorward.values import status, write_json
 
 from doorward_graphql.settings import GraphQLSettings, is_url
 

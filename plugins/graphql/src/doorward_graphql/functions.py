@@ -6,7 +6,8 @@ import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from doorward import Compiled, Function, Skipped, python_name, unique_names
+from doorward import Compiled, Function, Skipped
+from doorward.values import python_name, unique_names
 from graphql import (
     GraphQLArgument,
     GraphQLField,

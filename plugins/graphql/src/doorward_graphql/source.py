@@ -22,10 +22,8 @@ from doorward import (
     ServerError,
     Settings,
     UnknownName,
-    aside,
-    decoded,
-    write_json,
 )
+from doorward.values import aside, decoded, write_json
 
 from doorward_graphql.settings import GraphQLSettings, is_url
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from doorward import first_sentence
+from doorward.values import first_sentence
 
 
 def line(text: str | None, limit: int) -> str:

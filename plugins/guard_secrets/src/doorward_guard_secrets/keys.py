@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from doorward import found_tokens
+from doorward.values import found_tokens
 
 _PRIVATE_KEY = re.compile(
     r"-----BEGIN (?P<kind>(?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?)-----(?:\s|\\[rn])*[A-Za-z0-9+/=]{16}"

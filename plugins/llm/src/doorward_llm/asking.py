@@ -9,7 +9,8 @@ from functools import partial
 from typing import Any
 
 import anyio.to_thread
-from doorward import Call, CannotAsk, ConfigError, InvalidArguments, LimitExceeded, Refused, ServerContext, aside
+from doorward import Call, CannotAsk, ConfigError, InvalidArguments, LimitExceeded, Refused, ServerContext
+from doorward.values import aside
 
 from doorward_llm.amounts import Amounts
 from doorward_llm.answers import MAX_REPAIRS, Expected, Misfit, correction, instruction, never_fits

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
-from doorward import ConfigError, LimitExceeded, SqliteFile, SqliteLayout
+from doorward import ConfigError, LimitExceeded
+from doorward.files import SqliteFile, SqliteLayout
 
 from doorward_llm.amounts import Amounts
 from doorward_llm.settings import DailyQuota
@@ -80,7 +81,7 @@ class Daily:
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """Raises: ConfigError if the file cannot be used."""
-        from doorward import own_folder
+        from doorward.files import own_folder
 
         try:
             own_folder(self._path.parent)

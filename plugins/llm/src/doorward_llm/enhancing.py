@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from doorward import ApiError, ConfigError, Documentation, Enhancement
+from doorward import ApiError, ConfigError
+from doorward.administration import Documentation, Enhancement
 
 from doorward_llm.answers import Expected, Misfit
 

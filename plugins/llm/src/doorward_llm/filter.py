@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
-from doorward import Refused, aside
+from doorward import Refused
+from doorward.values import aside
 
 from doorward_llm.settings import KINDS, Kind
 

@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
-from doorward import ApiError, Call, ConfigError, ServerContext, ServerError, status
+from doorward import ApiError, Call, ConfigError, ServerContext, ServerError
+from doorward.values import status
 from doorward_http import error_text, retry_after
 
 from doorward_llm.answers import instruction

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from doorward import Call, CannotAsk, ServerError, clean_text
+from doorward import Call, CannotAsk, ServerError
+from doorward.values import clean_text
 
 from doorward_llm.models import Completion, NotAnswered
 from doorward_llm.tokens import estimate

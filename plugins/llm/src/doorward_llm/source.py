@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from doorward import Call, Compiled, Documentation, Enhancement, Function, ServerContext, Settings
+from doorward import Call, Compiled, Function, ServerContext, Settings
+from doorward.administration import Documentation, Enhancement
 
 from doorward_llm.functions import functions
 from doorward_llm.settings import LLMSettings

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import anyio
-from doorward import Gateway, principal_of
+from doorward import Gateway
+from doorward.serving import principal_of
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.subscriptions import (
     InMemorySubscriptionBus,

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 import mcp_types as t
-from doorward import Client, Function, Gateway, Outcome, principal_of
-from doorward.serving import as_text, compact, function_tool, tool_arguments
+from doorward import Client, Function, Gateway, Outcome
+from doorward.serving import as_text, compact, function_tool, principal_of, tool_arguments
 
 from doorward_mcp_server.output import Output, outcome_text
 from doorward_mcp_server.suspended_calls import SuspendedCalls

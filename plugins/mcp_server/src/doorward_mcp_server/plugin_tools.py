@@ -9,7 +9,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 import mcp_types as t
-from doorward import DoorwardError, Gateway, RawPrompt, RawResource, RawTool, ServerError, log
+from doorward import DoorwardError, Gateway, ServerError, log
+from doorward.serving import RawPrompt, RawResource, RawTool
 from mcp import MCPError
 from mcp.server.lowlevel import Server
 from mcp.shared.uri_template import UriTemplate

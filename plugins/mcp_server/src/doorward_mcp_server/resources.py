@@ -6,7 +6,9 @@ import base64
 from typing import Any
 
 import mcp_types as t
-from doorward import DoorwardError, Gateway, in_a_line, module_name
+from doorward import DoorwardError, Gateway
+from doorward.administration import module_name
+from doorward.values import in_a_line
 from mcp import MCPError
 
 CAPABILITIES = "doorward://capabilities"

@@ -8,8 +8,8 @@ from functools import cached_property, partial
 from typing import Any, Protocol
 
 import mcp_types as t
-from doorward import AgentTool, DoorwardError, Gateway, ToolCaller, principal_of
-from doorward.serving import told
+from doorward import AgentTool, DoorwardError, Gateway, ToolCaller
+from doorward.serving import principal_of, told
 
 from doorward_mcp_server.direct_tools import DirectTools
 from doorward_mcp_server.languages import ADAPTED

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import mcp_types as t
-from doorward import DoorwardError, Gateway, __version__, in_a_line, principal_of
-from doorward.serving import shared_secret
+from doorward import DoorwardError, Gateway, __version__
+from doorward.serving import principal_of, shared_secret
+from doorward.values import in_a_line
 from mcp import MCPError
 from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity

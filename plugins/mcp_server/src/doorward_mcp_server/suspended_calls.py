@@ -15,8 +15,8 @@ from typing import Any
 
 import anyio
 import mcp_types as t
-from doorward import Busy, DoorwardError, ServerError, UnknownName, principal_of
-from doorward.serving import Process, may_take, told
+from doorward import Busy, DoorwardError, ServerError, UnknownName
+from doorward.serving import Process, may_take, principal_of, told
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from doorward_mcp_server import elicitation

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any
 
-from doorward import AgentTool, Outcome, ToolAnswer, ToolCaller, module_name
+from doorward import AgentTool, Outcome, ToolAnswer, ToolCaller
+from doorward.administration import module_name
 from doorward.serving import indented
 
 from doorward_mcp_server.calling import read_on

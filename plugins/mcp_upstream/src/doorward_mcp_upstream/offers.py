@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from doorward import Call, Function, ServerError, aside
+from doorward import Call, Function, ServerError
+from doorward.values import aside
 
 from doorward_mcp_upstream.tools import results
 from doorward_mcp_upstream.upstream import Upstream

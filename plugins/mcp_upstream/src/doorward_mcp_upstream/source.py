@@ -9,18 +9,9 @@ from functools import cached_property, partial
 from typing import Any, ClassVar
 
 from anyio import to_thread
-from doorward import (
-    Call,
-    Compiled,
-    Function,
-    ServerContext,
-    ServerError,
-    Settings,
-    aside,
-    in_a_line,
-    log,
-    starts_doorward,
-)
+from doorward import Call, Compiled, Function, ServerContext, ServerError, Settings, log
+from doorward.administration import starts_doorward
+from doorward.values import aside, in_a_line
 
 from doorward_mcp_upstream import offers
 from doorward_mcp_upstream.connections.settings import MCPSettings
@@ -96,7 +87,7 @@ class MCP:
 
     @staticmethod
     def upstreams(settings: MCPSettings, function: Function | None) -> list[str]:
-        """See `doorward.TellsUpstreams`: where the server is, or what starts it."""
+        """See `doorward.abilities.TellsUpstreams`: where the server is, or what starts it."""
         return [settings.url or f"command:{shlex.join([*settings.command, *settings.args])}"]
 
     async def close(self) -> None:

@@ -13,18 +13,8 @@ from dataclasses import replace
 from textwrap import indent
 from typing import TYPE_CHECKING, Any, Literal
 
-from doorward import (
-    LOCAL,
-    ApiError,
-    Call,
-    DoorwardError,
-    LimitExceeded,
-    ServerContext,
-    ServerError,
-    Suggestion,
-    clean_text,
-    quoted,
-)
+from doorward import LOCAL, ApiError, Call, DoorwardError, LimitExceeded, ServerContext, ServerError, Suggestion
+from doorward.values import clean_text, quoted
 from doorward_http import error_text
 
 from doorward_mcp_upstream.breaker import CircuitBreaker

@@ -11,19 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 import anyio
-from doorward import (
-    Call,
-    Compiled,
-    ConfigError,
-    Function,
-    Refused,
-    Reply,
-    Schema,
-    ServerContext,
-    ServerError,
-    Settings,
-    aside,
-)
+from doorward import Call, Compiled, ConfigError, Function, Refused, Reply, Schema, ServerContext, ServerError, Settings
+from doorward.values import aside
 from doorward_http import not_public_name
 
 from doorward_openapi.document import servers
@@ -188,7 +177,7 @@ class OpenAPI:
 
     @staticmethod
     def upstreams(settings: OpenAPISettings, function: Function | None) -> list[str]:
-        """See `doorward.TellsUpstreams`: the API, and the origins to which it may redirect."""
+        """See `doorward.abilities.TellsUpstreams`: the API, and the origins to which it may redirect."""
         named = function.data.get("base") if function else None
         own = servers.among(named, (settings.base_url, *settings.origins)) if named else False
         base = named if own or settings.base_url is None else settings.base_url
@@ -198,8 +187,8 @@ class OpenAPI:
         return [str(each) for each in (base, socket, *settings.origins) if each]
 
     async def check(self, functions: Sequence[Function]) -> Sequence[tuple[str, bool, str]]:
-        """See `doorward.SupportsServerCheck`: whether the API is where calls go. Only places that the operator named
-        are asked."""
+        """See `doorward.abilities.SupportsServerCheck`: whether the API is where calls go. Only places that the
+        operator named are asked."""
         import doorward_openapi.calls.place as place
         from doorward_openapi.calls.client import MAX_RESPONSE_BYTES
 

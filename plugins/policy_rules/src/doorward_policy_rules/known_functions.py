@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from doorward import Function, log, write_own
+from doorward import Function, log
 from doorward.administration import CachedFile, Effects, dump_json
+from doorward.files import write_own
 
 from doorward_policy_rules.settings import Effect
 

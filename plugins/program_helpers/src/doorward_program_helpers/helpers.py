@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from doorward import ARTEFACT_URI, InvalidArguments, UnknownName
+from doorward import InvalidArguments, UnknownName
 from doorward.helping import handle
+from doorward.sandboxing import ARTEFACT_URI
 
 from doorward_program_helpers.known_replies import known
 from doorward_program_helpers.pagination import MAX_PAGES, items, pages
 
 if TYPE_CHECKING:
-    from doorward import Gateway, HelperContext
+    from doorward import Gateway
+    from doorward.helping import HelperContext
 
 IN_CALLS = {
     "items": "({ function: string; arguments?: object; most?: integer }): any[]  // what is in all pages of a function",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from doorward import InvalidArguments, Planned, Reply
+from doorward import InvalidArguments, Reply
+from doorward.sandboxing import Planned
 
 
 def known(reply: Reply, helper: str) -> Reply:

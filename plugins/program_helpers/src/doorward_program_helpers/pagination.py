@@ -6,14 +6,16 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from doorward import InvalidArguments, write_json
+from doorward import InvalidArguments
 from doorward.helping import at, described, done, is_field_of_one, is_large, keys_to_items, lists_in, shown_key
+from doorward.values import write_json
 from pydantic_core import to_json
 
 from doorward_program_helpers.known_replies import known
 
 if TYPE_CHECKING:
-    from doorward import HelperContext, Reply
+    from doorward import Reply
+    from doorward.helping import HelperContext
 
 MAX_PAGES = 100
 """Pages that `doorward.pages` gets unless the program says otherwise."""

@@ -10,7 +10,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from doorward import Aliases, Door, Program, bind, python_name
+from doorward import Door, Program
+from doorward.sandboxing import Aliases, bind
+from doorward.values import python_name
 from doorward_jail import Speech
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
-from doorward import Capabilities, ExecutorError, Limits, PluginContext, log, write_own
+from doorward import Capabilities, ExecutorError, Limits, PluginContext, log
+from doorward.files import write_own
 from doorward_jail import Isolated, JailExecutor, docker_profile
 
 from doorward_sandbox_docker.settings import DockerSettings

@@ -8,7 +8,8 @@ from collections.abc import Container, Coroutine, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from doorward import Door, DoorwardError, Planned
+from doorward import Door, DoorwardError
+from doorward.sandboxing import Planned
 
 from doorward_sandbox_monty.api_errors import Errors
 from doorward_sandbox_monty.modules import Modules

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pydantic_monty as monty
-from doorward import Failure, Frame, LimitExceeded, Limits, ProgramResult, Unsupported
+from doorward import Failure, LimitExceeded, Limits, ProgramResult, Unsupported
+from doorward.sandboxing import Frame
 
 from doorward_sandbox_monty import api_errors
 from doorward_sandbox_monty.library import LIBRARY

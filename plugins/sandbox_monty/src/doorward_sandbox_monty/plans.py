@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from doorward import Planned
+from doorward.sandboxing import Planned
 
 from doorward_sandbox_monty.rewriting import Places
 

@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable
 
-from doorward import Watchdog
+from doorward.sandboxing import Watchdog
 
 
 class Processes:

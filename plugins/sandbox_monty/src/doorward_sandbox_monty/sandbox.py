@@ -13,7 +13,8 @@ from typing import Any
 
 import anyio
 import pydantic_monty as monty
-from doorward import Door, DoorwardError, Program, ProgramResult, SandboxDied, awaited, bind, sets_result
+from doorward import Door, DoorwardError, Program, ProgramResult, SandboxDied
+from doorward.sandboxing import awaited, bind, sets_result
 
 from doorward_sandbox_monty import api_errors, command_words, failures, files, rewriting
 from doorward_sandbox_monty.calls import Calls

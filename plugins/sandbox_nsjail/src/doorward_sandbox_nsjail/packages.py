@@ -16,7 +16,8 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from doorward import ExecutorError, own_folder
+from doorward import ExecutorError
+from doorward.files import own_folder
 from doorward_jail import Interpreter
 
 _MARK = "doorward.json"

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from doorward import PluginContext, SearchView
+from doorward import PluginContext
+from doorward.searching import SearchView
 
 from doorward_search_embeddings.settings import EmbeddingSettings
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import httpx2
-from doorward import ConfigError, ServerError, aside, read_json, values_in
+from doorward import ConfigError, ServerError
+from doorward.values import aside, read_json, values_in
 from doorward_http import GuardedTransport, NamedHosts, error_text
 
 from doorward_search_embeddings.settings import EmbeddingSettings

@@ -16,8 +16,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from doorward import ConfigError, Settings, SqliteFile, StateError
+from doorward import ConfigError, Settings, StateError
 from doorward.engines import Blob, Change, Lease, Notify, Record, StaleLease, require_once
+from doorward.files import SqliteFile
 from pydantic import Field
 
 from doorward_store_sqlite import statements

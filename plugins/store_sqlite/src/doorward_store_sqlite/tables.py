@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from doorward import SqliteLayout
+from doorward.files import SqliteLayout
 
 if TYPE_CHECKING:
     from sqlite_utils import Database

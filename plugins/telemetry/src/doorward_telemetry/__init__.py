@@ -11,11 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from doorward import ConfigError, RawPage, Secret, Settings, hookimpl
+from doorward import ConfigError, Secret, Settings, hookimpl
+from doorward.serving import RawPage
 from pydantic import Field, PositiveFloat
 
 if TYPE_CHECKING:
-    from doorward import Call, CallRecord, CallTrace, Outcome, PluginContext, Program
+    from doorward import Call, CallRecord, Outcome, PluginContext, Program
+    from doorward.tracing import CallTrace
 
     from doorward_telemetry.audit_export import AuditExport
     from doorward_telemetry.metrics import Metrics

@@ -89,7 +89,7 @@ class Spans:
 
 
 class FollowedCall:
-    """See `doorward.CallTrace`."""
+    """See `doorward.tracing.CallTrace`."""
 
     def __init__(self, tracer: Tracer, span: Span, *, propagate: bool) -> None:
         self.span = span
@@ -106,7 +106,7 @@ class FollowedCall:
 
 
 class FollowedRequest:
-    """See `doorward.RequestTrace`."""
+    """See `doorward.tracing.RequestTrace`."""
 
     def __init__(self, span: Span, *, propagate: bool) -> None:
         self._span = span

@@ -7,7 +7,8 @@ import contextlib
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from doorward import Limits, write_json
+from doorward import Limits
+from doorward.values import write_json
 
 from doorward_jail.connections.inbox import Inbox
 from doorward_jail.inside.protocol import HEADER, MAX_UNREAD_BYTES, encode

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 from doorward import (
-    Aliases,
     Artefact,
     DoorwardError,
     Failure,
@@ -30,6 +29,7 @@ from doorward import (
     UnknownName,
     Unsupported,
 )
+from doorward.sandboxing import Aliases
 
 from doorward_jail.probes.trial import Asked, Trial
 from doorward_jail.probes.trials import TRIALS

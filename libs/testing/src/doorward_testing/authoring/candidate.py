@@ -10,7 +10,8 @@ from importlib.metadata import Distribution, EntryPoint, distributions
 from pathlib import Path
 from typing import Any
 
-from doorward import GROUPS, ConfigError, Entry, installed
+from doorward import ConfigError
+from doorward.administration import GROUPS, Entry, installed
 from packaging.utils import InvalidName, canonicalize_name
 from packaging.version import InvalidVersion, Version
 

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from doorward import Index, __version__, installed
+from doorward import __version__
+from doorward.administration import Index, installed
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name

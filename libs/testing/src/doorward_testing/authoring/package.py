@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-from doorward import ConfigError, Index, __version__, installed
+from doorward import ConfigError, __version__
+from doorward.administration import Index, installed
 from doorward_cli import known_commands
 from packaging.version import Version
 

@@ -19,7 +19,9 @@ from tempfile import mkdtemp
 from typing import Any
 
 import anyio
-from doorward import ConfigError, Entry, Gateway, HasSettings, Index, PluginError, Plugins, Settings, installed
+from doorward import ConfigError, Gateway, PluginError, Settings
+from doorward.abilities import HasSettings
+from doorward.administration import Entry, Index, Plugins, installed
 
 from doorward_testing.authoring.candidate import OWNED
 from doorward_testing.authoring.findings import Found, one_line

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from doorward import installed
+from doorward.administration import installed
 from packaging.utils import canonicalize_name
 
 from doorward_testing.authoring.candidate import KIND_OF, Candidate
@@ -30,8 +30,8 @@ MAX_OUTPUT_BYTES = 64 * 1024
 _IMPORT_CORE = """\
 import sys, time
 t = time.perf_counter()
-import doorward, pydantic
-doorward.Plugins, doorward.Settings
+import doorward, doorward.administration, pydantic
+doorward.administration.Plugins, doorward.Settings
 open(sys.argv[1], "w").write(str((time.perf_counter() - t) * 1000))
 """
 """Imports what core needs to load any plugin, and answers how many milliseconds that took."""

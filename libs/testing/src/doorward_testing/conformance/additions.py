@@ -7,7 +7,8 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
-from doorward import DoorwardError, RawPage, RawPrompt, RawResource, RawTool
+from doorward import DoorwardError
+from doorward.serving import RawPage, RawPrompt, RawResource, RawTool
 
 from doorward_testing.conformance.base import only, require
 from doorward_testing.conformance.hooks import ODD_VALUES, HookConformance, ask

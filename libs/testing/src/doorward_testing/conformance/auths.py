@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import pytest
-from doorward import ConfigError, DoorwardError, SupportsClose
+from doorward import ConfigError, DoorwardError
+from doorward.abilities import SupportsClose
 
 from doorward_testing.conformance.base import fail, only, origin, require
 from doorward_testing.conformance.drivers import DriverConformance

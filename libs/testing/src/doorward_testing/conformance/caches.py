@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import pytest
-from doorward import CachedProgram
+from doorward.sandboxing import CachedProgram
 
 from doorward_testing.conformance.base import only, require
 from doorward_testing.conformance.drivers import DriverConformance

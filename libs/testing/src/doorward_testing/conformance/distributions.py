@@ -11,7 +11,8 @@ from importlib.resources import files
 from typing import Any
 
 import pytest
-from doorward import ConfigError, Gateway, installed
+from doorward import ConfigError, Gateway
+from doorward.administration import installed
 
 from doorward_testing.conformance.base import Conformance, fail, require
 from doorward_testing.conformance.drivers import UNKNOWN_KEY

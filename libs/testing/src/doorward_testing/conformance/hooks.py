@@ -8,19 +8,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, ClassVar
 
 import pytest
-from doorward import (
-    Call,
-    CallRecord,
-    DoorwardError,
-    Failure,
-    Function,
-    HasSettings,
-    Index,
-    Outcome,
-    Plugins,
-    Program,
-    Settings,
-)
+from doorward import Call, CallRecord, DoorwardError, Failure, Function, Outcome, Program, Settings
+from doorward.abilities import HasSettings
+from doorward.administration import Index, Plugins
 
 from doorward_testing.conformance.base import Conformance, fail, require
 

@@ -63,9 +63,11 @@ class SourceConformance(DriverConformance):
         """Every function has a Python name of its own within its server."""
         names = [function.name for function in (await self.compiled(host)).functions]
         odd = [name for name in names if not name.isidentifier() or keyword.iskeyword(name)]
-        require(not odd, f"no Python identifiers: {odd}; doorward.python_name makes them")
+        require(not odd, f"no Python identifiers: {odd}; doorward.values.python_name makes them")
         twice = sorted({name for name in names if names.count(name) > 1})
-        require(not twice, f"given to several functions: {twice}; doorward.unique_names makes names of their own")
+        require(
+            not twice, f"given to several functions: {twice}; doorward.values.unique_names makes names of their own"
+        )
 
     @pytest.mark.anyio
     async def test_functions_belong_to_their_server(self, host: Any) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from doorward import Enhancement, Function, InvalidArguments, ServerError
-from doorward.administration import Catalog, as_json, bind_arguments, clean, plain_value
+from doorward import Function, InvalidArguments, ServerError
+from doorward.administration import Catalog, Enhancement, as_json, bind_arguments, clean, plain_value
 
 MAX_SUMMARY_CHARS = 140
 MAX_DESCRIPTION_CHARS = 800

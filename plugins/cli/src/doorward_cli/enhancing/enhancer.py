@@ -9,18 +9,17 @@ from dataclasses import dataclass, field
 
 import anyio
 import anyio.to_thread
-from doorward import (
-    ConfigError,
+from doorward import ConfigError, DoorwardError, Function, Gateway, ServerError, StateError
+from doorward.abilities import Enhances
+from doorward.administration import (
+    Catalog,
     Documentation,
-    DoorwardError,
     Enhancement,
-    Enhances,
-    Function,
-    Gateway,
-    ServerError,
-    StateError,
+    documentation,
+    expected,
+    read_enhancement,
+    stored_enhancement,
 )
-from doorward.administration import Catalog, documentation, expected, read_enhancement, stored_enhancement
 from doorward.engines import StoredEnhancement
 
 from doorward_cli.enhancing.answer_checks import checked, cost_of

@@ -14,10 +14,11 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from doorward import ConfigError, StateError, UnknownName, flocked, log, own_file, own_folder
+from doorward import ConfigError, StateError, UnknownName, log
 from doorward.administration import json_digest as digest
 from doorward.administration import refuse_link, sync_names
 from doorward.engines import Box, Sealing
+from doorward.files import flocked, own_file, own_folder
 from doorward_durable_runs.files import frames
 from doorward_durable_runs.files.frames import Frame
 from doorward_durable_runs.files.given import Given

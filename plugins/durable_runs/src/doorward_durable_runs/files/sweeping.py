@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from doorward import ConfigError, StateError, flocked, log, own_file
+from doorward import ConfigError, StateError, log
+from doorward.files import flocked, own_file
 from doorward_durable_runs.files import frames
 
 if TYPE_CHECKING:

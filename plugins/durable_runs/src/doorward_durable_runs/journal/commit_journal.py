@@ -7,10 +7,11 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from doorward import DoorwardError, ProgramDiverged, effect
+from doorward import DoorwardError, ProgramDiverged
 from doorward.administration import files_in_words as in_words
 from doorward.administration import maybe_in_thread as done
 from doorward.administration import planned_in
+from doorward.values import effect
 from doorward_durable_runs.journal import commit_end
 from doorward_durable_runs.journal.entries import Entry, Recorded
 from doorward_durable_runs.journal.plan_order import PATIENCE_SECONDS, PlanOrder

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from doorward import Artefact, Failure, Frame, Outcome
+from doorward import Artefact, Failure, Outcome
+from doorward.sandboxing import Frame
 from doorward_durable_runs.plans.outcome import PLAN, Plan, PlannedCalls
 
 if TYPE_CHECKING:

@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from doorward import PLANNED_KEY, Reply
+from doorward import Reply
 from doorward.administration import mark_places as shown
 from doorward.administration import places_in_words as in_words
+from doorward.sandboxing import PLANNED_KEY
 
 if TYPE_CHECKING:
     import anyio

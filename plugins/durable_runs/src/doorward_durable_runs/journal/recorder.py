@@ -12,7 +12,6 @@ from anyio import to_thread
 from doorward import (
     DoorwardError,
     OutcomeUnknown,
-    Planned,
     ProgramDiverged,
     RefusedForNow,
     Reply,
@@ -28,6 +27,7 @@ from doorward.administration import dump_json as dump
 from doorward.administration import is_large, thread_to_its_end
 from doorward.administration import maybe_in_thread as done
 from doorward.administration import run_in_thread as off_loop
+from doorward.sandboxing import Planned
 from doorward_durable_runs.files.given import Given
 from doorward_durable_runs.journal.entries import Entry, Recorded
 from doorward_durable_runs.journal.errors import RunInterrupted

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from doorward import Decision, Function, InvalidArguments, LimitExceeded, Planned, Refused, effect
+from doorward import Decision, Function, InvalidArguments, LimitExceeded, Refused
 from doorward.administration import ALLOWED, mark_places, planned, planned_in
 from doorward.administration import cut_value as cut
 from doorward.administration import files_in_words as in_words
 from doorward.administration import plain_value as plain
 from doorward.administration import planned_in_words as told
+from doorward.sandboxing import Planned
+from doorward.values import effect
 
 from doorward_durable_runs.plans.outcome import PLAN, Plan, PlannedCall, PlannedCalls
 from doorward_durable_runs.plans.reads import yes_to

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypedDict
 
-from doorward import frozen
 from doorward.administration import in_one_line
 from doorward.administration import places_in_words as in_words
+from doorward.values import frozen
 
 PLAN = "plan"
 """Its key in the JSON of an outcome."""

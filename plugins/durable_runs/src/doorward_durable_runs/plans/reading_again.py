@@ -10,9 +10,10 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from anyio import CapacityLimiter, create_task_group
-from doorward import ARTEFACT_URI, ApiError, DoorwardError, LimitExceeded, Reply, UnknownName
+from doorward import ApiError, DoorwardError, LimitExceeded, Reply, UnknownName
 from doorward.administration import cut_value as cut
 from doorward.administration import in_one_line
+from doorward.sandboxing import ARTEFACT_URI
 
 if TYPE_CHECKING:
     from doorward import Client, Gateway

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from doorward import CallLayer, DoorwardError, PluginContext, hookimpl, module_name
+from doorward import CallLayer, DoorwardError, PluginContext, hookimpl
+from doorward.administration import module_name
 
 from doorward_durable_runs.journal.recorder import JOURNAL
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from doorward import LOCAL, Principal, RawPage, log
-from doorward.serving import PRINCIPAL
+from doorward import LOCAL, Principal, log
+from doorward.serving import PRINCIPAL, RawPage
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
 from pydantic import AnyHttpUrl

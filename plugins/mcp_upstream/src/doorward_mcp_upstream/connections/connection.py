@@ -12,7 +12,8 @@ from typing import Any
 import anyio
 import doorward
 import mcp_types as types
-from doorward import DoorwardError, ServerContext, quoted
+from doorward import DoorwardError, ServerContext
+from doorward.values import quoted
 from mcp import ClientSession
 from mcp.client.subscriptions import SubscriptionLost, listen
 from mcp.shared.dispatcher import CallOptions

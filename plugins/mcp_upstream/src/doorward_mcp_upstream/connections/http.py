@@ -18,9 +18,10 @@ from typing import Any
 
 import anyio
 import anyio.lowlevel
-import doorward
 import httpx2
-from doorward import DoorwardError, ServerContext, aside, read_json
+from doorward import DoorwardError, ServerContext
+from doorward.values import aside, read_json
+from doorward.values import status as words_of
 from doorward_http import error_text, retry_after
 from mcp.client.streamable_http import streamable_http_client
 
@@ -282,7 +283,7 @@ def refused(
     """The trouble of a request that was answered with 400 or above. `told` is the text of the answer; `with_session` is
     whether the request belonged to a session, and `of_session` whether the answer mentions sessions."""
     status = response.status_code
-    message = f"HTTP {doorward.status(status)}" + (f": {told}" if told else "")
+    message = f"HTTP {words_of(status)}" + (f": {told}" if told else "")
     if status == 401:
         oauth2 = '{ type = "oauth2" }'
         hint = f"Set auth of [servers.{server}]; for OAuth that is {oauth2}, and then `doorward login {server}`."

@@ -8,7 +8,9 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
-from doorward import ConfigError, clean_text, own_file, own_folder
+from doorward import ConfigError
+from doorward.files import own_file, own_folder
+from doorward.values import clean_text
 
 _MAX_LINES = 200
 """Lines that are kept in memory."""

@@ -20,7 +20,8 @@ from typing import Any
 
 import anyio
 import mcp_types
-from doorward import ServerContext, aside, read_json
+from doorward import ServerContext
+from doorward.values import aside, read_json
 from mcp.shared.message import SessionMessage
 
 from doorward_mcp_upstream.connections import environment

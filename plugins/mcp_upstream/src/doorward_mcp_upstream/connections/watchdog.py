@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from doorward import Watchdog
+from doorward.sandboxing import Watchdog
 
 watchdog = Watchdog("""
 sleep 2

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from doorward import Compiled, Function, Skipped, python_name, unique_names
+from doorward import Compiled, Function, Skipped
+from doorward.values import python_name, unique_names
 
 from doorward_mcp_upstream.tools.documents import digest
 from doorward_mcp_upstream.tools.parameters import Unusable, parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from doorward import is_plain, unique_names
+from doorward.values import is_plain, unique_names
 
 from doorward_mcp_upstream.tools.schemas import Schemas
 from doorward_mcp_upstream.tools.text import line

@@ -16,7 +16,8 @@ import binascii
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from doorward import File, LimitExceeded, ToolError, if_repeated, quoted, read_json
+from doorward import File, LimitExceeded, ToolError
+from doorward.values import if_repeated, quoted, read_json
 from doorward_http import error_text
 
 from doorward_mcp_upstream.tools.text import line, prose

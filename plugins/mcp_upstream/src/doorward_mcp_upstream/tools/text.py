@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from doorward import clean_text, first_sentence
+from doorward.values import clean_text, first_sentence
 
 _BLANK = re.compile(r"[^\S\n]*\n\s*\n\s*")
 

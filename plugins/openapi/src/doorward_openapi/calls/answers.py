@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from email.message import Message
 from typing import Any
 
-from doorward import ApiError, Reply, ServerError, decoded, read_json, status, values_in
+from doorward import ApiError, Reply, ServerError
+from doorward.values import decoded, read_json, status, values_in
 from doorward_http import error_text, retry_after
 
 from doorward_openapi.document.values import finite

@@ -15,7 +15,8 @@ from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, unquote_plus, urljoin, urlsplit
 
-from doorward import InvalidArguments, Reply, aside
+from doorward import InvalidArguments, Reply
+from doorward.values import aside
 
 from doorward_openapi.calls import pages
 from doorward_openapi.calls.further import Further

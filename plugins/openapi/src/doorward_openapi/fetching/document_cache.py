@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from doorward import ConfigError, own_file, write_own
+from doorward import ConfigError
+from doorward.files import own_file, write_own
 
 from doorward_openapi.document.document import MAX_DOCUMENT_BYTES
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from urllib.parse import urldefrag
 
 import anyio
-from doorward import ConfigError, ServerError, status
+from doorward import ConfigError, ServerError
+from doorward.values import status
 
 from doorward_openapi.document.document import MAX_DOCUMENT_BYTES, decompress, parse
 from doorward_openapi.document.servers import among, same_origin, shown

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from doorward import unique_names
+from doorward.values import unique_names
 
 from doorward_openapi.operations.operations import Operation
 

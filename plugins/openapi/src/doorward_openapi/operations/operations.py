@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from doorward import Function, first_sentence, python_name
+from doorward import Function
+from doorward.values import first_sentence, python_name
 
 from doorward_openapi.document.refs import Documents
 from doorward_openapi.document.text import kind, line, prose

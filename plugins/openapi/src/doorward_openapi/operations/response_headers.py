@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from doorward import is_hidden_header, shown_headers
+from doorward.values import is_hidden_header, shown_headers
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,60}")
 

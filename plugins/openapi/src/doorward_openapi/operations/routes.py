@@ -12,7 +12,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
-from doorward import Function, clean_text
+from doorward import Function
+from doorward.values import clean_text
 
 from doorward_openapi.operations.operations import Operation
 from doorward_openapi.wire import paths

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from doorward import is_plain, python_name
+from doorward.values import is_plain, python_name
 
 _PLACES = ("path", "query", "querystring", "header", "cookie", "body")
 _ORDER = {place: number for number, place in enumerate(_PLACES)}

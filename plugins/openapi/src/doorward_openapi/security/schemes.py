@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from doorward import escaped
+from doorward.values import escaped
 
 from doorward_openapi.document import servers
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from doorward import SqliteFile, SqliteLayout
+from doorward.files import SqliteFile, SqliteLayout
 
 from doorward_search.learning.lessons import FLOW, FORGOTTEN_SECONDS, WITH, WORD, Amount, Lesson, more
 

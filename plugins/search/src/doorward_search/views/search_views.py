@@ -20,8 +20,7 @@ from doorward.searching import off_loop
 from doorward_search.views.texts import text_of
 
 if TYPE_CHECKING:
-    from doorward import Plugins
-    from doorward.administration import Loaded, Outgoing
+    from doorward.administration import Loaded, Outgoing, Plugins
     from doorward.searching import Catalog
 
     from doorward_search.fusion import Opinion

@@ -9,7 +9,8 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from doorward import DoorwardError, SqliteFile, SqliteLayout, log
+from doorward import DoorwardError, log
+from doorward.files import SqliteFile, SqliteLayout
 
 if TYPE_CHECKING:
     from sqlite_utils import Database

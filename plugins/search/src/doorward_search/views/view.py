@@ -13,9 +13,9 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
-from doorward import DoorwardError, SearchView, ServerError
+from doorward import DoorwardError, ServerError
 from doorward.administration import expected
-from doorward.searching import Failures, PluginId, done, limited, off_loop
+from doorward.searching import Failures, PluginId, SearchView, done, limited, off_loop
 from numpy.typing import NDArray
 
 from doorward_search.views.answers import packed, unpacked, vectors

@@ -1,0 +1,27 @@
+"""What authors of executors and caches import besides `doorward`: what a sandbox says and is told, and what is read in
+the text of a program."""
+
+from __future__ import annotations
+
+from doorward.data.planned import PLANNED_KEY, Planned
+from doorward.host.watchdog import Watchdog
+from doorward.model.executors import Aliases
+from doorward.model.outcomes import ARTEFACT_URI
+from doorward.model.programs import CachedProgram, Frame
+from doorward.programs.awaited_calls import awaited
+from doorward.programs.parameters import bind, parameters
+from doorward.programs.program_text import sets_result
+
+__all__ = [
+    "ARTEFACT_URI",
+    "PLANNED_KEY",
+    "Aliases",
+    "CachedProgram",
+    "Frame",
+    "Planned",
+    "Watchdog",
+    "awaited",
+    "bind",
+    "parameters",
+    "sets_result",
+]
