@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import doorward
+import doorward.abilities
 import pytest
 from doorward import Function, PluginContext, ServerContext, Settings
 from doorward.model import abilities
@@ -56,8 +57,9 @@ def test_core_sniffs_no_ability() -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_an_ability_is_exported_and_told(name: str) -> None:
-    """Each protocol can be imported from `doorward`, can be asked for, and stands in the page for plugin authors."""
-    assert getattr(doorward, name) is getattr(abilities, name)
+    """Each protocol can be imported from `doorward.abilities`, can be asked for, and stands in the page for plugin authors."""
+    assert name in doorward.abilities.__all__
+    assert getattr(doorward.abilities, name) is getattr(abilities, name)
     assert not isinstance(object(), getattr(abilities, name))
     assert f"`{name}`" in (ROOT / "docs/plugins.md").read_text(encoding="utf-8")
 
