@@ -5,6 +5,7 @@ from __future__ import annotations
 from doorward.model.abilities import (
     Enhances,
     HasBaseUrl,
+    HasHookspecs,
     HasIdempotencyKey,
     HasOrigins,
     HasPackages,
@@ -32,6 +33,7 @@ from doorward.model.abilities import (
 __all__ = [
     "Enhances",
     "HasBaseUrl",
+    "HasHookspecs",
     "HasIdempotencyKey",
     "HasOrigins",
     "HasPackages",

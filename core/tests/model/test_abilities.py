@@ -57,7 +57,7 @@ def test_core_sniffs_no_ability() -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_an_ability_is_exported_and_told(name: str) -> None:
-    """Each protocol can be imported from `doorward.abilities`, can be asked for, and stands in the page for plugin authors."""
+    """Each protocol is exported by `doorward.abilities`, can be asked for, and stands in the page for plugin authors."""
     assert name in doorward.abilities.__all__
     assert getattr(doorward.abilities, name) is getattr(abilities, name)
     assert not isinstance(object(), getattr(abilities, name))

@@ -23,6 +23,14 @@ class HasSettings(Protocol):
     Settings: type[Settings]
 
 
+@runtime_checkable
+class HasHookspecs(Protocol):
+    """A hook plugin that declares hooks of its own: each class says as `observers` which of them only learn something,
+    and as `additions` which add something."""
+
+    hookspecs: Sequence[type]
+
+
 # Of sources.
 
 

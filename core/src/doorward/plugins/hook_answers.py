@@ -29,8 +29,8 @@ def declare(specs: Any) -> dict[str, FunctionType]:
     which are `additions`: see `hookspecs`."""
     found = {name: hook for name, hook in vars(specs).items() if inspect.isfunction(hook)}
     DECLARED.update(found)
-    OBSERVERS.update(getattr(specs, "observers", ()))
-    ADDITIONS.update(getattr(specs, "additions", ()))
+    OBSERVERS.update(vars(specs).get("observers", ()))
+    ADDITIONS.update(vars(specs).get("additions", ()))
     return found
 
 

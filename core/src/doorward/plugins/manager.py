@@ -17,7 +17,7 @@ import pluggy
 from stevedore import DriverManager
 
 from doorward.host.logs import log
-from doorward.model.abilities import HasSettings
+from doorward.model.abilities import HasHookspecs, HasSettings
 from doorward.model.contexts import PluginContext
 from doorward.model.drivers import Auth, Cache, Observer, SearchView, Source
 from doorward.model.errors import ConfigError, DoorwardError, MissingSecret, PluginError
@@ -170,7 +170,8 @@ class Plugins:
         Raises: PluginError at the first one that cannot be used, because a configured guard must guard.
         """
         for name in reversed(names):
-            for specs in getattr(self.driver("plugin", name), "hookspecs", ()):
+            plugin = self.driver("plugin", name)
+            for specs in plugin.hookspecs if isinstance(plugin, HasHookspecs) else ():
                 with self.blamed("plugin", name, "its hookspecs"):
                     self.manager.add_hookspecs(specs)
         for name in reversed(names):  # pluggy calls the plugin first that was registered last
