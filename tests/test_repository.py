@@ -104,8 +104,6 @@ CALLED = {
 """Libraries whose package has another name than the distribution."""
 MOST_DEPENDENCIES = 14
 """Of core."""
-FACES = ("mcp_server",)
-"""The plugins that serve a gateway to agents: they import `doorward.serving` as well."""
 RANGE = ">=0.1,<0.2"
 
 
@@ -405,19 +403,18 @@ def test_core_names_no_other_distribution() -> None:
 
 @pytest.mark.slow
 def test_plugins_import_only_what_is_offered() -> None:
-    """A plugin or library imports `doorward` and `doorward.administration`, and of others of ours the packages of those that
+    """A plugin or library imports `doorward` and its modules by subject, and of others of ours the packages of those that
     it declares as dependencies, all by names that they export."""
     wrong = []
+    names = ["doorward", *(f"doorward.{file.stem}" for file in (CORE / "src/doorward").glob("[a-z]*.py"))]
+    by_subject = {name for name in names if hasattr(importlib.import_module(name), "__all__")}
     for folder in [*LIBS, *PLUGINS]:
         about = project(folder)["project"]
         extras = [text for extra in about.get("optional-dependencies", {}).values() for text in extra]
         built_on = {Requirement(text).name.replace("-", "_") for text in (*about["dependencies"], *extras)}
         for file in sources(folder):
             ours = {module for module in imports(file) if module.partition(".")[0].startswith("doorward")}
-            allowed = {"doorward.administration", *(name for name in built_on if name.startswith("doorward"))}
-            allowed |= {"doorward.engines", "doorward.helping", "doorward.searching"} | (
-                {"doorward.serving"} if folder.name in FACES else set()
-            )
+            allowed = by_subject | {name for name in built_on if name.startswith("doorward")}
             wrong += [
                 (named(file), m) for m in ours if m not in allowed and m.partition(".")[0] != f"doorward_{folder.name}"
             ]

@@ -231,7 +231,7 @@ def test_doctor_is_content(upstream: Cli, doorward_host: Any, monkeypatch: pytes
         + server % ("two", "http://localhost:1", "Bearer ${PATH}")
     )
     told = upstream("doctor", "--json")
-    assert found(told) == {}
+    assert found(told).keys() == {"store memory"}  # no engine is installed in this test's index
     assert told.json["ok"], told.out
     (doorward_host.folder / "token").unlink()
     wrong = [c for c in upstream("doctor", "--json").json["checks"] if not c["ok"]]

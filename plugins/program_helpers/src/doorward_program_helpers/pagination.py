@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from doorward import InvalidArguments
 from doorward.helping import at, described, done, is_field_of_one, is_large, keys_to_items, lists_in, shown_key
 from doorward.values import write_json
-from pydantic_core import to_json
 
 from doorward_program_helpers.known_replies import known
 
@@ -68,12 +68,10 @@ async def _replies(
         )
     run.helper_makes_calls()
     limits, name = run.program.limits, function[:200]
-    seen: set[bytes] = set()
+    seen: set[str] = set()
     following: Mapping[str, Any] | None = arguments
     link, last, count, size = "", b"", 0, 0
-    while (
-        following is not None and (asked := to_json([following, link], fallback=repr, bytes_mode="base64")) not in seen
-    ):
+    while following is not None and (asked := json.dumps([following, link], default=repr)) not in seen:
         if count and (count >= most or run.made >= limits.calls or size > limits.result_bytes):
             run.note(f"doorward.{helper} stopped after {_so_many(count)} of {name}; there are more (most={most}).")
             break
