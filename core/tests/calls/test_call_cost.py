@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import gc
-import os
 import sqlite3
 import sys
-from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from contextlib import contextmanager
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 from doorward import Call, CallLayer, Reply, Run, hookimpl
-from doorward_durable_runs.files.store import FileRuns
-from doorward_durable_runs.journal.journals import Journals
-from doorward_durable_runs.settings import RunSettings
+from doorward_testing import counted_functions
 
 from ..conftest import CONFIG
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 MOST_FUNCTION_CALLS = 410
-"""Functions, of Python and in C, that are called between a program's call and its answer, with a journal in memory. It
-was 775 once, and 403 before there were journals."""
+"""Functions, of Python and in C, that are called between a program's call and its answer, It was 775
+once."""
 
 CALL = "weather.get_forecast", (), {"city": "Oslo"}
 WRITE = "weather.add_station", (), {"city": "Oslo"}
@@ -39,25 +32,6 @@ def nothing_of_others_ends() -> Iterator[None]:
     gc.freeze()
     yield
     gc.unfreeze()
-
-
-@contextmanager
-def counted() -> Iterator[Counter[str]]:
-    """Count the functions that are called, by kind; not those of what was left before, which ends at any time."""
-    found: Counter[str] = Counter()
-
-    def note(frame: Any, event: str, arg: Any) -> None:
-        found[event] += 1
-
-    gc.collect()
-    gc.disable()
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        yield found
-    finally:
-        sys.setprofile(before)
-        gc.enable()
 
 
 def stepped(work: Coroutine[Any, Any, Any]) -> int:
@@ -85,7 +59,7 @@ async def test_a_call_calls_few_functions(doorward_host: Any) -> None:
         await gate.call(CALL[0], CALL[2])
         run = gate.execution.of_call("local")
         await run.call(*CALL)
-        with counted() as found:
+        with counted_functions() as found:
             await run.call(*CALL)
     assert found["call"] + found["c_call"] <= MOST_FUNCTION_CALLS
 
@@ -128,30 +102,6 @@ async def test_a_call_leaves_nothing_behind(doorward_host: Any) -> None:
         assert await blocks(300) - before < 300
 
 
-async def test_a_journal_costs_a_call_next_to_nothing(doorward_host: Any, tmp_path: Path) -> None:
-    """In memory it is a few functions more; on disk a write, or two if the call may not be repeated."""
-    async with doorward_host.gateway(CONFIG) as gate:
-        await gate.call(CALL[0], CALL[2])
-        found, system = {}, {}
-        for durable in ("never", "waits", "always"):
-            for name, call in {"read": CALL, "write": WRITE}.items():
-                run = journaled(gate, tmp_path / durable, durable)
-                await run.call(*call)
-                counts = []
-                for _ in range(3):  # what is counted besides, of caches that are filled, is not of a call
-                    with system_calls() as made, counted() as calls:
-                        await run.call(*call)
-                    counts.append(calls["call"] + calls["c_call"])
-                found[durable, name] = min(counts)
-                system[durable, name] = made
-    assert found["waits", "read"] <= MOST_FUNCTION_CALLS
-    assert found["waits", "read"] - found["never", "read"] <= 20
-    assert found["always", "read"] - found["never", "read"] <= 100
-    assert system["never", "read"] == system["waits", "read"] == system["waits", "write"] == []
-    assert system["always", "read"] == ["lseek", "write"]
-    assert system["always", "write"] == ["lseek", "write"] * 2
-
-
 @pytest.mark.parametrize(("read_only", "most"), [(False, 5), (True, 70)], ids=["of others", "its own"])
 async def test_a_layer_costs_a_call_little(doorward_host: Any, read_only: bool, most: int) -> None:
     """Next to nothing, if it stands around calls of other functions."""
@@ -171,30 +121,7 @@ async def test_a_layer_costs_a_call_little(doorward_host: Any, read_only: bool, 
             await gate.call(CALL[0], CALL[2])
             run = gate.execution.of_call("local")
             await run.call(*CALL)
-            with counted() as calls:
+            with counted_functions() as calls:
                 await run.call(*CALL)
             found.append(calls["call"] + calls["c_call"])
     assert found[1] - found[0] <= most
-
-
-def journaled(gate: Any, folder: Path, durable: Any) -> Any:
-    """A run with its journal."""
-    settings = RunSettings(durable=durable)
-    journals = Journals(FileRuns(folder, settings, None), settings)
-    program = gate.execution.of_call("local").program
-    return gate.execution.context(program, recorder=journals.new(program))
-
-
-@contextmanager
-def system_calls() -> Iterator[list[str]]:
-    """The functions of `os` that are called by us and ask the system."""
-    made: list[str] = []
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("open", "close", "lseek", "write", "read", "fstat", "ftruncate", "fsync", "fdatasync"):
-            patch.setattr(os, name, partial(_noted, made, name, getattr(os, name)))
-        yield made
-
-
-def _noted(made: list[str], name: str, asked: Callable[..., Any], *given: Any, **named: Any) -> Any:
-    made.append(name)
-    return asked(*given, **named)

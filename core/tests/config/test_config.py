@@ -60,7 +60,7 @@ def test_a_server_and_its_options(loaded: Loader) -> None:
             "[http]\nzzzzzz = 3",
             "unknown key 'http.zzzzzz'; known: body_timeout, certificate, .*, sessions, url$",
         ),
-        ("zzzzzz = 3", "unknown key 'zzzzzz'; known: approvals, (budgets, )?cache, caches, capabilities, clients"),
+        ("zzzzzz = 3", "unknown key 'zzzzzz'; known: .*cache, caches, capabilities, clients"),
         ("[limits]\ntimeout = -1", "limits.timeout: Input should be greater than 0"),
         ('surface = "huge"', "surface: Input should be 'standard', 'minimal' or 'calls'"),
         ("a = 1\nb = = 2\n", r"Invalid value \(at line 2"),

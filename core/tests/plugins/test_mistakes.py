@@ -160,8 +160,8 @@ forgets.__name__ = "guard_program"
 ON = "[hooks.mine]\n"
 MISTAKES = [
     # Entry points
-    Mistake("wrong group", "plugin", Hours, "no plugin named 'mine'; installed: idle. acme 2.1 gives that name in the "
-            "entry-point group 'doorward.hooks', not in 'doorward.plugins'", group="doorward.hooks"),
+    Mistake("wrong group", "plugin", Hours, "no plugin named 'mine'; installed: idle, simple_rules. acme 2.1 gives that name "
+            "in the entry-point group 'doorward.hooks', not in 'doorward.plugins'", group="doorward.hooks"),
     Mistake("group of another kind", "plugin", Hours, "acme 2.1 gives that name in the entry-point group "
             "'doorward.source', not in 'doorward.plugins'", group="source"),
     Mistake("import fails", "source", ImportError("No module named 'nosuchlib'"),

@@ -48,9 +48,8 @@ async def test_several_questions_in_one_call(doorward_host: Any) -> None:
         first, second, *_ = answer.content[0].text.splitlines()
         assert first.startswith("weather.add_station: Add a station (for 1")
         assert second.startswith("weather.get_forecast -> {high}: The forecast for a city (read-only; for")
-        assert "forecast (name, summary)" in second
         nothing = await client.call_tool("search_functions", {"query": "tag:nosuch station"})
-        assert nothing.content[0].text == "Nothing found. Near: weather.add_station. Try other words."
+        assert nothing.content[0].text == "Nothing found. Try other words."
 
 
 async def test_the_output_schema_names_all_that_a_hit_has(doorward_host: Any) -> None:

@@ -46,6 +46,7 @@ _MODULE_OF = {
     "call_of": "conformance.hooks",
     "check_driver": "checks",
     "check_light_import": "checks",
+    "counted_functions": "counting",
     "ended": "command_line",
     "only": "conformance.base",
     "require": "conformance.base",

@@ -32,7 +32,7 @@ def ask(project: Project) -> None:
         values["limits"] = limits
     if getattr(config.policy, "rules", []):
         say("Which calls wait for a person: `[policy] rules` say so already")
-    elif classes := _CONFIRMED[_confirmed()]:
+    elif find_index().named("table", "policy.rules") and (classes := _CONFIRMED[_confirmed()]):
         values["policy"] = {"rules": [{"class": classes, "then": "confirm"}]}
     if values:
         put_keys(project, values)
