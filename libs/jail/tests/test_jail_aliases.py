@@ -56,6 +56,8 @@ class Box:
 async def test_in_full_cpython(doorward_host: Any) -> None:
     """The error of a tool, its text and type; original names of tools and of their parameters. CONTRACT: EXE-07,
     EXE-08."""
+    pytest.importorskip("doorward_compat")
+    doorward_host.install_real("compat")
     doorward_host.install("source", "box", Box)
     doorward_host.install("executor", "unshared", unshared.UnsharedExecutor)
     async with doorward_host.gateway(CONFIG.replace('"inprocess"', '"unshared"') + BOX) as gate:

@@ -543,7 +543,7 @@ async def test_openapi_large_answers_are_read_for_the_next_page_aside(
     threads: list[bool] = []
     for where, name in (
         ("doorward_openapi.calls.pages.following", "following"),
-        ("doorward.program_api.pagination.keys_to_items", "keys_to_items"),
+        ("doorward_program_helpers.pagination.keys_to_items", "keys_to_items"),
     ):
         real = importlib.import_module(where.rpartition(".")[0]).__dict__[name]
 
