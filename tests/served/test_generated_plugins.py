@@ -209,6 +209,7 @@ WATCHED = (
     '[observers.my_exporter]\nurl = "{url}/events"\n'
 ) + PEOPLE
 STORED = 'executor = "monty"\ncache = "none"\nstore = "my_store"\nplugins = []\n[[budgets]]\nruns = 2\n' + PEOPLE
+SEARCHED = 'executor = "monty"\ncache = "none"\nplugins = ["my_search_engine"]\ncapabilities = []\n' + PEOPLE
 LAYERED = 'executor = "monty"\ncache = "none"\nplugins = ["my_layer"]\n' + PEOPLE
 LIST = "import people\npeople.list_people()"
 ANN = {"name": "Ann", "mail": "ann@example.com"}
@@ -235,7 +236,7 @@ async def agent(anyio_backend: str, served: Served) -> AsyncIterator[Agent]:
 
 def test_every_kind_is_served() -> None:
     """Each is named by a configuration below, but a command and a distribution, which need not be."""
-    named = set(re.findall(r"\bmy_(\w+)", TOGETHER + RUNNING + WATCHED + LAYERED + STORED))
+    named = set(re.findall(r"\bmy_(\w+)", TOGETHER + RUNNING + WATCHED + LAYERED + STORED + SEARCHED))
     assert named | {"command", "distribution"} == set(kinds())
 
 
@@ -327,6 +328,13 @@ async def test_a_store_counts(generated: dict[str, Plugins], people: str, tmp_pa
             assert await agent.value(LIST) == [ANN]
     async with served.stdio() as agent:
         assert "budget" in (await agent.run(LIST))["error"]["message"]
+
+
+async def test_a_search_engine_finds(generated: dict[str, Plugins], people: str, tmp_path: Path) -> None:
+    """By the letters that words begin with: the engine that comes with `standard` is not in use."""
+    async with Served(tmp_path, generated["search_engine"], SEARCHED, people).stdio() as agent:
+        found = await agent.call("search_functions", query="listings of peoples")
+        assert [hit["function"] for hit in found["functions"]] == ["people.list_people"]
 
 
 async def test_a_tool_remembers(agent: Agent) -> None:

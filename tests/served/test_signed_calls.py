@@ -210,7 +210,7 @@ SOURCES = {
 @pytest.fixture
 def config(host: Any, echo: Echo, kind: str) -> str:
     host.install("auth", "signed", Signed)
-    host.install_real("openapi", "mcp", "monty")
+    host.install_real("openapi", "mcp", "monty", "program_helpers")
     (host.folder / "openapi.json").write_text(json.dumps(SPEC))
     (host.folder / ".env").write_text(f"KEY={secrets.token_hex(16)}\n")
     return CONFIG.format(source=SOURCES[kind][0].format(url=echo.url))
