@@ -32,6 +32,7 @@ from doorward_testing.conformance.search_views import SearchViewConformance as S
 from doorward_testing.conformance.secret_schemes import SecretSchemeConformance as SecretSchemeConformance
 from doorward_testing.conformance.sources import SourceConformance as SourceConformance
 from doorward_testing.conformance.store import StoreConformance as StoreConformance
+from doorward_testing.counting import counted_functions as counted_functions
 from doorward_testing.cpython import FullPythonConformance as FullPythonConformance
 from doorward_testing.door import Door as Door
 from doorward_testing.executors import ExecutorConformance as ExecutorConformance
@@ -76,6 +77,7 @@ __all__ = [
     "call_of",
     "check_driver",
     "check_light_import",
+    "counted_functions",
     "ended",
     "only",
     "require",

@@ -165,7 +165,7 @@ class Plans:
         DoorwardError."""
         from doorward_durable_runs.plans.reading_again import Reading
 
-        reading = Reading(self._gateway, self)
+        reading = Reading(self._gateway, self.settings.ignore, self.change_set)
         if differs := await reading.differences(run, said, reads.again, client):
             file.append([(b"G", {})])
             return _outdated(run.program.run, differs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +17,10 @@ from doorward.sandboxing import ARTEFACT_URI
 
 if TYPE_CHECKING:
     from doorward import Client, Gateway
-    from doorward.administration import RunContext
+    from doorward.administration import Interceptor, RunContext
 
     from doorward_durable_runs.journal.entries import Entry
     from doorward_durable_runs.journal.replay import StoredJournal
-    from doorward_durable_runs.plans.commits import Plans
 
 _AT_ONCE = 8
 """Reads that are made at the same time."""
@@ -34,10 +33,11 @@ _SHOWN_READS, _SHOWN_PLACES, _SHOWN_BYTES = 10, 10, 200
 
 
 class Reading:
-    """Makes the reads of plans again."""
+    """Makes the reads of plans again. `ignore` are the fields that may differ; `covered` makes what lets calls through
+    that a person has let through."""
 
-    def __init__(self, gateway: Gateway, plans: Plans) -> None:
-        self._gateway, self._plans = gateway, plans
+    def __init__(self, gateway: Gateway, ignore: Sequence[str], covered: Callable[..., Interceptor]) -> None:
+        self._gateway, self._ignore, self._covered = gateway, ignore, covered
 
     async def differences(
         self, whole: RunContext, said: StoredJournal, reads: Sequence[Entry], client: Client | None
@@ -48,7 +48,7 @@ class Reading:
 
         Raises: LimitExceeded if there is no time for all of them.
         """
-        program, covered = whole.program, self._plans.change_set(covered=said.yes, spent=said.spent)
+        program, covered = whole.program, self._covered(covered=said.yes, spent=said.spent)
         run = self._gateway.execution.context(program, client=client, interceptor=covered, state=whole.state)
         found: dict[int, str] = {}
         at_once = CapacityLimiter(_AT_ONCE)
@@ -115,7 +115,7 @@ class Reading:
             return uri
 
     def _is_ignored(self, name: str) -> bool:
-        return any(fnmatchcase(name, pattern) for pattern in self._plans.settings.ignore)
+        return any(fnmatchcase(name, pattern) for pattern in self._ignore)
 
 
 def _same_etag(then: Reply, now: Reply) -> bool:
