@@ -89,7 +89,8 @@ def test_processes_that_start_together_share_a_catalog(tmp_path: Path) -> None:
     made = [process.communicate()[0] for process in running]
     assert all(process.returncode == 0 for process in running)
     assert len(set(made)) == 1
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["catalog.db"]
+    left = {p.name.removesuffix("-wal").removesuffix("-shm") for p in tmp_path.iterdir()}  # of two that end at once
+    assert left == {"catalog.db"}
 
 
 async def test_only_json_literals_are_parameters(doorward_host: Any) -> None:

@@ -58,6 +58,7 @@ def limited() -> Iterator[Limited]:
 def gateway(host: Any, limited: Limited) -> Any:
     host.install("source", "mcp", MCP)
     host.install("executor", "here", InProcess)
+    host.install_real("runs")
     return host.gateway(f'executor = "here"\n[servers.other]\nsource = "mcp"\nurl = "{limited.url}"\n')
 
 

@@ -254,7 +254,7 @@ class Holds:
 async def test_sandboxes_hits_and_waits_are_measured(receiver: Receiver, doorward_host: Any) -> None:
     """Sandboxes by executor and state; programs that were kept and run again; and how long runs waited that went on."""
     settings = config(receiver, doorward_host, traces=False) | {"cache": "sqlite"}
-    doorward_host.install_real("sqlite")
+    doorward_host.install_real("sqlite", "runs")
     doorward_host.install("plugin", "holds", Holds)
     settings["plugins"].append("holds")
     async with doorward_host.gateway(settings) as gate:
