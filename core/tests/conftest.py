@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ from doorward.engines import MemoryStore
 from doorward.model.errors import StateError
 from doorward.model.functions import Compiled, Function
 from doorward_testing import Host
+from doorward_testing.hostile import HOSTILE
 from doorward_testing.samples import CONFIG, InProcess, MemoryCache, Weather, WeatherSettings
 from hypothesis import strategies as st
 
@@ -57,51 +56,12 @@ class Unusable(MemoryStore):
         raise StateError("the store is out of reach")
 
 
-@pytest.fixture
-def distro(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Installs a curated distribution whose manifest is given."""
-
-    def install(manifest: str, name: str = "acme", requires: tuple[str, ...] = ("doorward",)) -> None:
-        info = tmp_path / "site" / f"{name}_distro-1.2.dist-info"
-        info.mkdir(parents=True)
-        needs = "".join(f"Requires-Dist: {r}\n" for r in requires)
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}-distro\nVersion: 1.2\n{needs}")
-        (info / "entry_points.txt").write_text(f"[doorward.distro]\n{name} = {name}_distro\n")
-        package = tmp_path / "site" / f"{name}_distro"
-        package.mkdir()
-        (package / "__init__.py").touch()
-        (package / "distro.toml").write_text(manifest)
-        monkeypatch.syspath_prepend(tmp_path / "site")
-        monkeypatch.delitem(sys.modules, f"{name}_distro", raising=False)
-
-    return install
-
-
 def check(text: str) -> str:
     """The text itself, once Python and UTF-8 have accepted it."""
     compile(text, "text", "exec")
     text.encode()
     return text
 
-
-HOSTILE = [
-    '"""\nimport os\n"""',
-    "'''",
-    "\\",
-    '"])\n',
-    "\n\nx = 1",
-    "#\r",
-    "\x00",
-    "\u202e",
-    "\u2028",
-    "\ud800",
-    "{}",
-    "</p>",
-    "[",
-    "a" * 200,
-    "",
-]
-"""Texts of hostile specifications."""
 
 TEXT = st.one_of(
     st.sampled_from(["a", "b", "class", "a-b", "__x", "__debug__", "str", "ｘ", *HOSTILE[:10]]), st.text(max_size=10)

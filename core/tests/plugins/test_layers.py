@@ -34,6 +34,7 @@ from doorward.administration import Index, Plugins
 from doorward.model.layers import RunState
 from doorward.plugins.layers import CallLayers, RunLayers
 from doorward_testing import Host
+from doorward_testing.layered import opened, plugin
 
 from ..conftest import CONFIG, MemoryCache, Weather
 
@@ -43,56 +44,6 @@ READ, WRITE = "weather.get_forecast", "weather.add_station"
 WHO = r"plugin 'mine' of acme 2\.1"
 Proceed = Callable[[], Awaitable[Reply]]
 Ends = Callable[[], Awaitable[Outcome]]
-
-
-class Seen:
-    """What observers hear of runs and calls, and what guards see of results."""
-
-    def __init__(self) -> None:
-        self.started: list[Any] = []
-        self.finished: list[Outcome] = []
-        self.calls: list[tuple[str, bool, str]] = []
-        self.results: list[Any] = []
-
-    @hookimpl
-    def run_started(self, program: Any) -> None:
-        self.started.append(program)
-
-    @hookimpl
-    def run_finished(self, program: Any, outcome: Outcome) -> None:
-        self.finished.append(outcome)
-
-    @hookimpl
-    def call_finished(self, call: Call, record: Any) -> None:
-        self.calls.append((call.function.qualified, record.ok, record.error))
-
-    @hookimpl
-    def guard_result(self, call: Call, result: Any) -> str | None:
-        self.results.append(result)
-        return "it is bad" if result == "bad" else None
-
-
-def plugin(calls: Any = (), runs: Any = ()) -> Any:
-    """A hook plugin with these layers."""
-
-    class Layered:
-        @hookimpl
-        def call_layers(self) -> Any:
-            return calls
-
-        @hookimpl
-        def run_layers(self) -> Any:
-            return runs
-
-    return Layered()
-
-
-def opened(host: Host, *, more: str = "", config: str = CONFIG, calls: Any = (), runs: Any = ()) -> tuple[Any, Seen]:
-    """A gateway with one plugin that has layers, and one that observes."""
-    seen = Seen()
-    host.install("plugin", "mine", plugin(calls, runs), distribution="acme", version="2.1")
-    host.install("plugin", "seen", seen)
-    return host.gateway(config.replace("plugins = []", 'plugins = ["seen", "mine"]') + more), seen
 
 
 async def passing(run: Run, *call_and_proceed: Any) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward import Call, Compiled, Function, Settings, ToolError
+from doorward_testing.box import BOX, Box
 from doorward_testing.samples import CONFIG
 
 _spec = importlib.util.spec_from_file_location("unshared_for_aliases", Path(__file__).parent / "unshared.py")
@@ -15,39 +15,6 @@ assert _spec is not None
 assert _spec.loader is not None
 unshared = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(unshared)
-
-BOX = """
-[servers.tool-box]
-source = "box"
-"""
-
-
-class Box:
-    """A source like that of MCP servers: a tool and its parameter have other names in Python, another one fails with a
-    text."""
-
-    Settings = Settings
-
-    def __init__(self, server: Any) -> None:
-        self.name = server.name
-
-    async def fingerprint(self) -> str:
-        return "1"
-
-    async def compile(self) -> Compiled:
-        open_it = {"type": "object", "properties": {"per_page": {"type": "integer"}}, "required": ["per_page"]}
-        opened = Function(
-            self.name, "open_it", "open-it", "Open the box", parameters=open_it, names={"per_page": "perPage"}
-        )
-        return Compiled([opened, Function(self.name, "jam", "jamNow")])
-
-    async def call(self, call: Call) -> Any:
-        if call.function.name == "jam":
-            raise ToolError("the box is jammed")
-        return [call.function.id, dict(call.arguments)]
-
-    async def close(self) -> None:
-        pass
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -35,24 +34,3 @@ def confirming(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(Broker, "_allow", decided)
     monkeypatch.setattr(Policy, "decides", property(lambda _: True, lambda *_: None), raising=False)
-
-
-class Person:
-    """The client of a run, whose person answers as `reply` says of the question."""
-
-    def __init__(self, reply: Callable[[Mapping[str, Any]], Any]) -> None:
-        self.reply = reply
-        self.asked: list[Mapping[str, Any]] = []
-
-    async def progress(self, done: float, total: float | None = None, message: str = "") -> None:
-        pass
-
-    async def ask(self, method: str, params: Mapping[str, Any]) -> Any:
-        assert method == "elicitation/create"
-        self.asked.append(params)
-        found = self.reply(params)
-        return await found if hasattr(found, "__await__") else found
-
-
-def says(answer: str) -> Person:
-    return Person(lambda question: {"action": "accept", "content": {"answer": answer}})

@@ -19,9 +19,8 @@ from doorward_approvals.logins import Logins
 from doorward_approvals.request import ApprovalRequest
 from doorward_approvals.turns import Turns
 from doorward_durable_runs import STORED_RUNS
+from doorward_testing.asked import Person, says
 from doorward_testing.samples import CONFIG, Weather
-
-from .conftest import Person, says
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("confirming")]
 

@@ -11,27 +11,11 @@ from doorward.model.calls import File
 from doorward.model.functions import Compiled, Function
 from doorward_approvals.request import ApprovalRequest
 from doorward_approvals.shown import MAX_ASKED_CHARACTERS, arguments_shown, as_list, as_text, lines_naming
+from doorward_testing.asked import says
+from doorward_testing.hostile import HOSTILE
 from doorward_testing.samples import CONFIG, Weather
 
-from .conftest import says
 from .test_approvals import ONCE, requests
-
-HOSTILE = [
-    '"""\nimport os\n"""',
-    "'''",
-    "\\",
-    '"])\n',
-    "\n\nx = 1",
-    "#\r",
-    "\x00",
-    "\u202e",
-    "\u2028",
-    "\ud800",
-    "{}",
-    "</p>",
-    "[",
-]
-"""Texts of hostile programs."""
 
 
 def asked(arguments: str = "{}", lines: tuple[str, ...] = ()) -> ApprovalRequest:

@@ -20,11 +20,11 @@ from doorward import (
     RunLayer,
     StateKey,
     Wait,
-    hookimpl,
 )
 from doorward_durable_runs import STORED_RUNS
 from doorward_durable_runs.plans import PLANS
 from doorward_testing import Host
+from doorward_testing.layered import opened
 from doorward_testing.samples import CONFIG, InProcess
 
 pytestmark = pytest.mark.anyio
@@ -32,42 +32,6 @@ pytestmark = pytest.mark.anyio
 READ = "weather.get_forecast"
 Proceed = Callable[[], Awaitable[Reply]]
 Ends = Callable[[], Awaitable[Outcome]]
-
-
-class Seen:
-    """What observers hear of runs and calls."""
-
-    def __init__(self) -> None:
-        self.finished: list[Outcome] = []
-        self.programs: list[Any] = []
-        self.calls: list[str] = []
-
-    @hookimpl
-    def run_finished(self, program: Any, outcome: Outcome) -> None:
-        self.finished.append(outcome)
-        self.programs.append(program)
-
-    @hookimpl
-    def call_finished(self, call: Call, record: Any) -> None:
-        self.calls.append(call.function.qualified)
-
-
-def opened(host: Host, *, more: str = "", config: str = CONFIG, calls: Any = (), runs: Any = ()) -> tuple[Any, Seen]:
-    """A gateway with one plugin that has layers, and one that observes."""
-
-    class Layered:
-        @hookimpl
-        def call_layers(self) -> Any:
-            return calls
-
-        @hookimpl
-        def run_layers(self) -> Any:
-            return runs
-
-    seen = Seen()
-    host.install("plugin", "mine", Layered())
-    host.install("plugin", "seen", seen)
-    return host.gateway(config.replace("plugins = []", 'plugins = ["seen", "mine"]') + more), seen
 
 
 class Unread(InProcess):
@@ -200,7 +164,7 @@ async def test_a_replay_is_a_run_of_its_own(doorward_host: Any) -> None:
         assert (await gate.execute("await weather.get_forecast(city='Oslo')\nresult = 1")).ok
         (stored,) = gate.services[STORED_RUNS].journals.store.all()
         assert (await gate.services[STORED_RUNS].replay(stored.given.run)).ok
-    assert [program.run == stored.given.run for program in seen.programs] == [True, False]
+    assert [program.run == stored.given.run for program in seen.ended] == [True, False]
     assert len(seen.calls) == 1
 
 

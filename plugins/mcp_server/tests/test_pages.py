@@ -3,85 +3,31 @@ times."""
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from doorward import Compiled, Function, Gateway, ServerContext, Settings
+from doorward import Gateway
 from doorward.data.cursors import cursor_at
 from doorward_mcp_server.server import build
 from doorward_mcp_server.tools import SERVERS_PER_PAGE
+from doorward_testing.many_servers import FEW, FUNCTIONS, Counted, Rows, configured, opened
 from mcp.client import Client
 
 pytestmark = pytest.mark.anyio
 
-FUNCTIONS = 40
-FEW, MANY = 60, 240
-"""Servers; what costs the same for both does not depend on their number."""
-
-
-class Rows:
-    """A source with forty functions."""
-
-    Settings = Settings
-
-    def __init__(self, server: ServerContext) -> None:
-        self.name = server.name
-
-    async def fingerprint(self) -> str:
-        return "1"
-
-    async def compile(self) -> Compiled:
-        return Compiled([Function(self.name, f"get_issue_{n}", f"{n}", f"Get issue {n}") for n in range(FUNCTIONS)])
-
-    async def call(self, call: Any) -> Any:
-        return 1
-
-    async def close(self) -> None: ...
-
-
-def configured(size: int) -> str:
-    text = 'executor = "inprocess"\nplugins = []\ncache = "none"\n[limits]\nrate = 100000\n'
-    return text + "".join(f'[servers.rows-{n}]\nsource = "rows"\n' for n in range(size))
-
-
-class Counted:
-    """The statements of SQLite that were asked for."""
-
-    def __init__(self) -> None:
-        self.statements: list[str] = []
-
-    @contextmanager
-    def afresh(self) -> Iterator[None]:
-        self.statements.clear()
-        yield
+MANY = 240
+"""Servers; what costs the same for so many and for few does not depend on their number."""
 
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
-    counts, connect = Counted(), sqlite3.connect
-
-    def connected(*args: Any, **options: Any) -> sqlite3.Connection:
-        db = connect(*args, **options)
-        db.set_trace_callback(lambda sql: None if sql.startswith("--") else counts.statements.append(sql))
-        return db
-
-    monkeypatch.setattr(sqlite3, "connect", connected)
-    return counts
+    return Counted(monkeypatch)
 
 
 @pytest.fixture
 def place(doorward_host: Any) -> Any:
     doorward_host.install("source", "rows", Rows)
     return doorward_host
-
-
-async def opened(place: Any, size: int, work: Callable[[Gateway], Any]) -> Any:
-    async with place.gateway(configured(size), compile=False) as gate:
-        await gate.compile()
-        return await work(gate)
 
 
 @pytest.mark.slow

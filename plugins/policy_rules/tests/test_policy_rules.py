@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -160,11 +159,12 @@ async def test_a_default_holds_for_what_no_rule_fits(doorward_host: Any) -> None
         assert refused.value.rule == "[policy] default"
 
 
-async def test_a_distributions_rules_stand_beside_the_users(doorward_host: Any, distro: Callable[..., None]) -> None:
+async def test_a_distributions_rules_stand_beside_the_users(doorward_host: Any, distro: Any) -> None:
     """The stricter of both counts, whichever it is."""
     distro(
         "[policy]\n[[policy.rules]]\nmatch = ['weather.big']\nthen = 'deny'\n"
-        "[[policy.rules]]\nmatch = ['weather.raw']\nthen = 'allow'\n"
+        "[[policy.rules]]\nmatch = ['weather.raw']\nthen = 'allow'\n",
+        requires=("doorward", "doorward-policy-rules"),
     )
     config = rules("match = 'weather.big'\nthen = 'allow'", "match = 'weather.raw'\nthen = 'confirm'")
     async with doorward_host.gateway(config) as gate:

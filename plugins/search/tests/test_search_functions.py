@@ -27,55 +27,6 @@ def names(found: Any) -> list[str]:
     return [hit["function"] for hit in found["functions"]]
 
 
-async def test_what_policy_denies_is_not_found(doorward_host: Any) -> None:
-    """Neither as a hit nor in the count, by the operator's policy or the table of a principal. CONTRACT: DIS-08."""
-    async with doorward_host.gateway('policy = { deny = ["weather.fail"] }\n' + CONFIG + ALICE + BOB) as gate:
-        everything = await gate.search_functions("", limit=50)
-        assert "weather.fail" not in names(everything)
-        assert everything["total"] == len(everything["functions"]) == 7
-        assert "weather.get_forecast" in names(await gate.search_functions("forecast of a city"))
-        assert "weather.get_forecast" not in names(await gate.search_functions("forecast of a city", principal="alice"))
-        theirs = await gate.search_functions("", principal="bob", limit=50)
-        assert (names(theirs), theirs["total"]) == (["weather.raw"], 1)
-        nothing = await gate.search_functions("add a station", principal="bob")
-        assert (nothing["functions"], nothing["total"]) == ([], 0)
-        assert "add_station" not in str(nothing)
-
-
-async def test_programs_find_what_policy_allows(doorward_host: Any) -> None:
-    """`doorward.search`, and the searches that programs of other systems call."""
-    async with doorward_host.gateway(CONFIG + ALICE) as gate:
-        for code in (
-            "result = str(await doorward.search('forecast for a city'))",
-            "result = str(await doorward.search(queries=['forecast', 'city']))",
-        ):
-            assert "get_forecast" in (await gate.execute(code)).value
-            assert "get_forecast" not in (await gate.execute(code, principal="alice")).value
-        found = await gate.discovery.find(["forecast for a city"], "alice")  # what compat asks
-        assert found.hits
-        assert "get_forecast" not in {hit.function.name for hit in found.hits}
-
-
-async def test_a_policy_of_upstreams_counts_as_well(doorward_host: Any) -> None:
-    """What a principal finds is what it may call, where patterns name upstreams, too."""
-
-    class Apart(Weather):
-        @staticmethod
-        def upstreams(settings: Any, function: Function | None) -> list[str]:
-            read = function is not None and function.read_only
-            return ["https://read.example.com" if read else "https://write.example.com"]
-
-    doorward_host.install("source", "apart", Apart)
-    config = CONFIG.replace('source = "fake"', 'source = "apart"')
-    carol = '[principals.carol]\nservers = ["*"]\nallow = ["https://read.example.com"]\n'
-    async with doorward_host.gateway(config + carol) as gate:
-        everything = names(await gate.search_functions("", limit=50))
-        found = names(await gate.search_functions("", principal="carol", limit=50))
-        cards = [await gate.get_functions([name], principal="carol") for name in everything]
-        assert found == [card["function"] for (card,) in cards if "text" in card]
-        assert 0 < len(found) < len(everything)
-
-
 async def test_masks_are_kept_until_the_next_compile(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Principals under the same rules share one; a compile makes it anew; without patterns there is none."""
     async with doorward_host.gateway(CONFIG + '[principals."*"]\nservers = ["*"]\ndeny = ["weather.raw"]\n') as gate:

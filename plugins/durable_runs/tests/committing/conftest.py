@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -127,26 +127,6 @@ source = "stations"
 @pytest.fixture(autouse=True)
 def _approvals_installed(doorward_host: Any) -> None:
     doorward_host.install_real("approvals")
-
-
-class Person:
-    """The client of a run, whose person answers as `reply` says of the question."""
-
-    def __init__(self, reply: Callable[[Mapping[str, Any]], Any]) -> None:
-        self.reply = reply
-        self.asked: list[Mapping[str, Any]] = []
-
-    async def progress(self, done: float, total: float | None = None, message: str = "") -> None: ...
-
-    async def ask(self, method: str, params: Mapping[str, Any]) -> Any:
-        assert method == "elicitation/create"
-        self.asked.append(params)
-        found = self.reply(params)
-        return await found if hasattr(found, "__await__") else found
-
-
-def says(answer: str) -> Person:
-    return Person(lambda question: {"action": "accept", "content": {"answer": answer}})
 
 
 def gate_requests(gate: Any) -> list[Any]:

@@ -14,8 +14,9 @@ from doorward_approvals.shown import as_text
 from doorward_approvals.sqlite_approvals import SqliteApprovals
 from doorward_durable_runs import STORED_RUNS
 from doorward_durable_runs.plans import PLANS
+from doorward_testing.asked import Person, says
 
-from .conftest import CONFIG, READ, WORLD, Person, Stations, gate_requests, requests, says
+from .conftest import CONFIG, READ, WORLD, Stations, gate_requests, requests
 from .test_commits import CODE, WRITTEN, planned
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
