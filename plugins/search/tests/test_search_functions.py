@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -91,64 +90,6 @@ async def test_how_many_fit_well_is_told(doorward_host: Any) -> None:
         everything = await gate.search_functions("")
         assert everything["well"] == everything["total"]
         assert "compiling" not in good
-
-
-async def test_who_is_not_compiled_yet_is_counted(doorward_host: Any) -> None:
-    """A search that does not wait any longer says how many servers it could not look at."""
-    async with doorward_host.gateway(CONFIG, compile=False) as gate:
-        gate.readiness.compiled = SimpleNamespace(is_set=lambda: False, wait=no_wait)
-        assert (await gate.search_functions("forecast"))["compiling"] == 1
-
-
-async def no_wait() -> None:
-    """Who waits no longer."""
-
-
-async def test_a_narrowed_run_finds_what_it_may_call(doorward_host: Any) -> None:
-    """`functions` of a run narrows `doorward.search`, `describe` and `servers` in it, and nothing outside."""
-    code = (
-        "found = await doorward.search('forecast for a city', limit=50)\n"
-        "texts = [await doorward.describe(n) for n in ('weather.get_forecast', 'weather.add_station', 'weather')]\n"
-        "result = [[f['function'] for f in found['functions']], found['total'], texts, await doorward.servers()]"
-    )
-    async with doorward_host.gateway(CONFIG + ALICE) as gate:
-        found, total, texts, servers = (await gate.execute(code, functions=["weather.add_*", "weather.raw"])).value
-        assert (found, total) == (["weather.add_station"], 1)
-        assert "weather.get_forecast is not among the `functions` that this run may call" in texts[0]
-        assert "def add_station" in texts[1]
-        assert "2 functions: add_station, raw" in texts[2]
-        assert (servers[0]["functions"], servers[0]["first"]) == (2, ["add_station", "raw"])
-        assert (await gate.execute(code, functions=[])).value[:2] == [[], 0]
-        assert "weather.get_forecast" in (await gate.execute(code)).value[0]
-        theirs = (await gate.execute(code, functions=["weather.*"], principal="alice")).value
-        assert "weather.get_forecast" not in theirs[0]
-        assert theirs[3][0]["functions"] == 7
-
-
-async def test_lists_and_cards_of_what_may_be_called(doorward_host: Any) -> None:
-    """What policy denies is neither counted nor named; who asks for it by name gets the error of a call."""
-    async with doorward_host.gateway(CONFIG + ALICE + BOB) as gate:
-        for who, count, first in (("local", 8, "get_forecast"), ("alice", 7, "add_station"), ("bob", 1, "raw")):
-            (server,) = (await gate.list_servers(principal=who))["servers"]
-            assert (server["functions"], server["first"][0]) == (count, first)
-            (about,) = await gate.get_functions(["weather"], principal=who)
-            assert f"{count} functions: {first}" in about["text"]
-        for name in ("weather.get_forecast", "weather.get_forecast#parameters", "weather.getForecast"):
-            (card,) = await gate.get_functions([name], principal="alice")
-            assert "text" not in card
-            told = (await gate.answer("weather.get_forecast", {"city": "Oslo"}, principal="alice")).error
-            assert card["error"].startswith(told.message)
-            assert "weather.get_forecast is not allowed for 'alice'" in told.message
-
-
-async def test_a_list_decodes_nothing_where_no_policy_has_patterns(
-    doorward_host: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The first names are a few rows, however many functions there are."""
-    async with doorward_host.gateway(CONFIG + ALICE) as gate:
-        await gate.ready()
-        monkeypatch.setattr(gate.catalog, "stored_functions", lambda server: pytest.fail("it is decoded"))
-        assert (await gate.list_servers())["servers"][0]["functions"] == 8
 
 
 async def test_nobody_is_sent_to_what_policy_denies(doorward_host: Any) -> None:
