@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from doorward.programs.program_text import line_starts, parse
 
 
-def awaited(code: str) -> set[tuple[int, int]]:
+def awaited(code: str, *, also: str = "") -> set[tuple[int, int]]:
     """The places of calls whose value is awaited or passed to asyncio, as (start, end) in bytes of UTF-8.
 
     A catalog function is called plainly or with `await`. An executor that cannot return a value for both asks here
     which one a call needs. Followed are `await f()`, the arguments of `asyncio.…(…)`, names and lists that reach
-    those, and plain functions that return such a call.
+    those, and plain functions that return such a call. `also` names a function of the executor that awaits its
+    arguments, as `asyncio.gather` does.
     """
     if "await" not in code and "asyncio" not in code:
         return set()
@@ -23,7 +24,7 @@ def awaited(code: str) -> set[tuple[int, int]]:
     wanted: list[ast.expr] = []
     flows: dict[str, list[ast.expr]] = {}
     for node in ast.walk(tree):
-        wanted += _awaiting(node)
+        wanted += _awaiting(node, also)
         for name, value in _flows(node):
             flows.setdefault(name, []).append(value)
     names: set[str] = set()
@@ -45,7 +46,7 @@ def awaited(code: str) -> set[tuple[int, int]]:
     return {(starts[c.lineno - 1] + c.col_offset, starts[c.end_lineno - 1] + c.end_col_offset) for c in found.values()}  # type: ignore[operator]
 
 
-def _awaiting(node: ast.AST) -> list[ast.expr]:
+def _awaiting(node: ast.AST, also: str) -> list[ast.expr]:
     """The expressions that must be awaitable for this node."""
     match node:
         case ast.Await(value=value):
@@ -57,6 +58,8 @@ def _awaiting(node: ast.AST) -> list[ast.expr]:
         ):
             return args
         case ast.Call(func=ast.Attribute(attr="create_task"), args=args):
+            return args
+        case ast.Call(func=ast.Name(id=name), args=args) if name == also:
             return args
         case _:
             return []

@@ -4,6 +4,9 @@ exceptions cannot have attributes.
 They are raised as two built-in exceptions that nothing else raises. Their names in the program are replaced by those,
 and reading `status`, `body` or `retry_after` asks the host (`rewriting.py`). Monty raises classes of a fixed list only,
 so their own names are told where a program asks for them by `__name__` or `repr`.
+
+The class of an exception that was raised is not the one that its name means in Monty: neither is the other, nor equal
+to it, and the former makes no exception. `type(…)` and `__class__` return the latter.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ OF_REPLIES = ("value", "headers")
 
 GET = "doorward__get"
 HAS = "doorward__has"
+KIND, GATHERED = "doorward__kind", "doorward__gathered"
 MADE, SHOWN = "doorward__made", "doorward__shown"
 OURS = "doorward__"
 """The prefix of names that we put into a program. If it began with an underscore, Monty's type checker would not
@@ -40,19 +44,42 @@ def server(name: str) -> str: ...
 def about(value: Any) -> Any: ...
 """
 
+NAMED = (
+    "ArithmeticError, AssertionError, AttributeError, BaseException, Exception, FileExistsError, FileNotFoundError, "
+    "ImportError, IndexError, IsADirectoryError, KeyError, KeyboardInterrupt, LookupError, MemoryError, "
+    "ModuleNotFoundError, NameError, NotADirectoryError, NotImplementedError, OSError, OverflowError, "
+    "PermissionError, RecursionError, RuntimeError, StopIteration, SyntaxError, SystemExit, TimeoutError, TypeError, "
+    "UnboundLocalError, UnicodeDecodeError, UnicodeEncodeError, ValueError, ZeroDivisionError"
+)
+"""The exceptions among Monty's built-in names."""
+
 PRELUDE = f"""
 from typing import Any
+from asyncio import gather as {OURS}gather
 from csv import Error as {OURS}ApiError
-from binascii import Incomplete as {OURS}ToolError
+from binascii import Error as {OURS}BinasciiError, Incomplete as {OURS}ToolError
+from json import JSONDecodeError as {OURS}JSONDecodeError
+from re import PatternError as {OURS}PatternError
 from {MODULE} import error as {OURS}error, server as {OURS}module, about as {OURS}about
 {OURS}status, {OURS}body, {OURS}retry_after, {OURS}{DOC} = "status", "body", "retry_after", "{DOC}"
 {OURS}value, {OURS}headers, {OURS}{CLASS}, {OURS}{NAME} = "value", "headers", "{CLASS}", "{NAME}"
 {OURS}names = {{str({OURS}ApiError): "ApiError", str({OURS}ToolError): "ToolError"}}
+{OURS}kinds: Any = ({OURS}ApiError, {OURS}ToolError, {OURS}BinasciiError, {OURS}JSONDecodeError, {OURS}PatternError)
+{OURS}kinds = {{str(kind): kind for kind in ({NAMED}, *{OURS}kinds)}}  # type: ignore
+def {KIND}(value: Any) -> Any:
+    return {OURS}kinds.get(str(type(value)), type(value)) if isinstance(value, BaseException) else type(value)
+async def {OURS}caught(call: Any) -> Any:
+    try:
+        return await call
+    except Exception as error:
+        return error
+async def {GATHERED}(*calls: Any) -> Any:
+    return await {OURS}gather(*[{OURS}caught(call) for call in calls])
 def {GET}(value: Any, name: str, *default: Any) -> Any:
     if name == "{DOC}":
         return {OURS}about(value)
     if name == "{CLASS}":
-        return type(value)
+        return {KIND}(value)
     if name == "{NAME}" and str(value) in {OURS}names:
         return {OURS}names[str(value)]
     if isinstance(value, {OURS}ApiError):

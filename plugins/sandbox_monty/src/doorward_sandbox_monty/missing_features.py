@@ -54,7 +54,7 @@ class MissingFeature(NamedTuple):
 
 def missing_feature(error: str, message: str) -> MissingFeature | None:
     """The missing feature behind an error; `None` if the program itself is wrong."""
-    if error == "NotImplementedError" and "monty" in message:
+    if error == "NotImplementedError" and ("monty" in message or "not yet support" in message):
         plainly = "Write it plainly: lists in place of generators, functions in place of subclasses."
         instead = next((how for what, how in _INSTEAD_OF_SYNTAX.items() if what in message), plainly)
         return MissingFeature(message.replace("The monty syntax parser", "monty"), instead)

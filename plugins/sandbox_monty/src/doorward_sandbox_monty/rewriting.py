@@ -19,8 +19,10 @@ from doorward_sandbox_monty.api_errors import (
     CLASSES,
     DOC,
     FIELDS,
+    GATHERED,
     GET,
     HAS,
+    KIND,
     MADE,
     NAME,
     OF_REPLIES,
@@ -30,7 +32,7 @@ from doorward_sandbox_monty.api_errors import (
 
 _MENTIONED = re.compile(
     r"ApiError|ToolError|\.\s*(?:status|body|retry_after)\b|\b(?:get|has)attr\b|__doc__|\bimport[\s\\]*\(?[\s\\]*\*|\b(?:server|next)\b"
-    r"|\breply\b|\basync[\s\\]+for\b|__class__|__name__|\brepr\b|\b(?:exit|quit)\b"
+    r"|\btype[\s\\]*\(|\breturn_exceptions\b|\breply\b|\basync[\s\\]+for\b|__class__|__name__|\brepr\b|\b(?:exit|quit)\b"
     r"|(?:Error|Exception|Exit|Interrupt|Iteration|Warning)[\s\\]*\("
 )
 _REPLY = re.compile(r"\breply\b")
@@ -97,7 +99,7 @@ class Places:
         for line in text.split(b"\n"):
             self._starts.append(self._starts[-1] + len(line) + 1)
 
-    def of(self, node: ast.expr | ast.stmt | ast.alias) -> tuple[int, int]:
+    def of(self, node: ast.expr | ast.stmt | ast.alias | ast.keyword) -> tuple[int, int]:
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
         return self._starts[node.lineno - 1] + node.col_offset, self._starts[node.end_lineno - 1] + node.end_col_offset
@@ -109,6 +111,7 @@ def _edits(tree: ast.Module, places: Places, members: Members, fields: Sequence[
     others = {alias.asname or alias.name for alias in imported}
     own = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     own |= {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    catches = b"except" in places.text or b"return_exceptions" in places.text
     todo: list[ast.AST] = [tree]
     while todo:
         node = todo.pop()
@@ -145,6 +148,16 @@ def _edits(tree: ast.Module, places: Places, members: Members, fields: Sequence[
                     yield start, end, b"raise SystemExit"
             case ast.Call(func=ast.Name(id="repr") as function) if "repr" not in own:
                 yield *places.of(function), SHOWN.encode()
+            case ast.Call(func=ast.Name(id="type") as function, args=[_]) if catches and "type" not in own:
+                yield *places.of(function), KIND.encode()
+            case ast.Call(
+                func=(ast.Attribute(value=ast.Name(id="asyncio"), attr="gather") | ast.Name(id="gather")) as function,
+                keywords=[ast.keyword(arg="return_exceptions", value=ast.Constant(value=bool(keeps))) as keyword],
+            ):
+                yield *places.of(keyword), b"*[]"
+                if keeps:
+                    start, end = places.of(function)
+                    yield start, end, GATHERED.encode() + _lines(places.text[start:end])
             case ast.Call(func=ast.Name(id=name) as function, args=args, keywords=[]) if (
                 name in _EXCEPTIONS - own and args and not (len(args) == 1 and _is_text(args[0]))
             ):
@@ -254,6 +267,8 @@ def _in_text(
             ):
                 written = rf"type\(\s*{name}\s*\)" if isinstance(kind, ast.Call) else rf"{name}\.{CLASS}"
                 wanted[rf"{written}\.{NAME}", f"{GET}(type({name}), {OURS}{NAME})"] += 1
+            case ast.Call(func=ast.Name(id="type"), args=[ast.Name(id=name)]):
+                wanted[rf"type\(\s*{name}\s*\)(?!\.{NAME})", f"{KIND}({name})"] += 1
             case ast.Attribute(attr=attr) as field if (
                 id(field) in read and attr not in (*fields, *_OF_ALL) and isinstance(_root(field), ast.Name)
             ):

@@ -191,6 +191,6 @@ def _printed(steps: Steps, calls: Calls, stream: str, text: str) -> None:
 
 def _awaited(code: str) -> set[tuple[int, int]]:
     try:
-        return awaited(code)
+        return awaited(code, also=api_errors.GATHERED)
     except DoorwardError:
         return set()

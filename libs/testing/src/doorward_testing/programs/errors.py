@@ -22,6 +22,15 @@ except doorward.ApiError as e:
     result = [e.status, e.retry_after]
 """,
     """
+import asyncio, calc, doorward
+calls = [calc.fail(status=status) for status in (429, 400)]
+failed, bad, sum_ = await asyncio.gather(*calls, calc.add(a=1, b=1), return_exceptions=True)
+kinds = [type(x) is doorward.ApiError for x in (failed, bad, sum_)]
+from asyncio import gather
+again = await gather(return_exceptions=False, *[calc.add(a=1, b=n) for n in (1, 2)])
+result = [failed.status, failed.retry_after] if kinds == [True, True, False] and again == [2, 3] else [kinds, again]
+""",
+    """
 import calc
 from doorward import ApiError
 try:
@@ -114,6 +123,29 @@ try:
         result = "a limit is no answer of an API"
 except Exception as e:
     result = [Row().status, Row().body["status"]]
+""",
+    """
+import asyncio, calc, doorward, json
+def caught(raising):
+    try:
+        raising()
+    except Exception as e:
+        return e
+def bad(): int("x")
+def failed(): raise ValueError("own")
+api, own, built_in, parsed = caught(calc.fail), caught(failed), caught(bad), caught(lambda: json.loads("{"))
+same = [
+    type(api) is doorward.ApiError, api.__class__ == doorward.ApiError, type(own) is ValueError,
+    type(own) == type(built_in), type(built_in) in (KeyError, ValueError), {ValueError: True}.get(type(built_in)),
+    type(parsed) is json.JSONDecodeError, type(own) is not Exception,
+    isinstance(caught(lambda: [][1]), type(caught(lambda: [][2]))), type(1) is int,
+    f"{type(own) is ValueError} {type(own).__name__}" == "True ValueError",
+]
+try:
+    raise type(own)("again")
+except ValueError as e:
+    same.append(str(e) == "again")
+result = [429, 1.5] if all(same) else same
 """,
     """
 import calc, doorward
