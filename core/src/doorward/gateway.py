@@ -100,7 +100,7 @@ class Gateway:
         self._plain_search = PlainSearch(self.catalog)
         self.principals = Principals(loaded)
         self.skills = Skills(loaded, self.principals, self.state)
-        self.servers = Servers(loaded, plugins, self.catalog, self.principals, self.state)
+        self.servers = Servers(loaded, plugins, self.catalog, self.principals, self.state, store)
         self.compiler = Compiler(self.servers, self.catalog, self.skills, plugins, self.secrets)
         self.executors = Executors(loaded, plugins, self.state)
         self.languages = Languages(self.executors, without_code=self.config.surface == "calls")

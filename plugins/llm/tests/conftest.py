@@ -107,7 +107,7 @@ Open = Callable[..., contextlib.AbstractAsyncContextManager[Gateway]]
 def asking(host: Any, provider: Provider) -> Open:
     """Opens a gateway with the server `other` (the executor of tests knows no `llm`). Words are settings of the server; `more` is further
     configuration, `shelf` another server."""
-    host.install_real("llm", "runs")
+    host.install_real("llm", "runs", "doorward-store-sqlite")
     host.install("executor", "here", InProcess)
 
     @contextlib.asynccontextmanager

@@ -46,7 +46,8 @@ class ServerContext(Generic[SettingsT]):
     whatever is one, or looks like one. `holding()` is a block for a connection that outlives the call which opens it:
     credentials that are revealed in it stay scrubbed until it ends, and not only until that call has ended. `principal`
     is whose source this is. That of `local` is everyone's, unless the server is `per_principal`: an error of a call of
-    another principal quotes nothing that somebody else may have sent.
+    another principal quotes nothing that somebody else may have sent. `store` is where a source stores what it must
+    remember beyond its functions; `None` where no engine is installed and the configuration names none.
     """
 
     name: str
@@ -61,6 +62,7 @@ class ServerContext(Generic[SettingsT]):
     holding: Callable[[], AbstractContextManager[None]] = nullcontext
     outgoing: Callable[[str], str] = str
     principal: str = LOCAL
+    store: Store | None = None
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from doorward.model.errors import ConfigError, DoorwardError, MissingSecret, Unk
 from doorward.model.functions import Function
 from doorward.model.names import some
 from doorward.model.principals import LOCAL
+from doorward.model.storage import Store
 from doorward.packages.index import PluginId
 from doorward.plugins.manager import Plugins
 from doorward.secrets.scrubber import answers_of
@@ -38,12 +39,20 @@ class Servers:
     `outdated` why others go on with their last compile. `changed` is called with the name of a server whose source
     reports a change."""
 
-    def __init__(self, loaded: Loaded, plugins: Plugins, catalog: Catalog, principals: Principals, state: Path) -> None:
+    def __init__(
+        self,
+        loaded: Loaded,
+        plugins: Plugins,
+        catalog: Catalog,
+        principals: Principals,
+        state: Path,
+        store: Store | None = None,
+    ) -> None:
         self._loaded = loaded
         self._plugins = plugins
         self._principals = principals
         self._auths = Auths(loaded, plugins, principals, state)
-        self._makers = SourceMaker(loaded, plugins, principals, self._auths, catalog, state)
+        self._makers = SourceMaker(loaded, plugins, principals, self._auths, catalog, state, store)
         self._sources = SourcePool(self._make, self._auths.close, self._closing)
         self.changed: Callable[[str], None] = lambda name: None
         self.broken: dict[str, DoorwardError] = {}

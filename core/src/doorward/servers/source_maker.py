@@ -21,6 +21,7 @@ from doorward.model.drivers import Source
 from doorward.model.errors import ConfigError
 from doorward.model.functions import Function
 from doorward.model.principals import LOCAL
+from doorward.model.storage import Store
 from doorward.plugins.manager import Plugins
 from doorward.secrets.scrubber import answers_of
 from doorward.servers.auth_hint import auth_hint
@@ -32,10 +33,17 @@ class SourceMaker:
     `per_principal`, are validated once."""
 
     def __init__(
-        self, loaded: Loaded, plugins: Plugins, principals: Principals, auths: Auths, catalog: Catalog, state: Path
+        self,
+        loaded: Loaded,
+        plugins: Plugins,
+        principals: Principals,
+        auths: Auths,
+        catalog: Catalog,
+        state: Path,
+        store: Store | None = None,
     ) -> None:
         self._loaded, self._plugins, self._principals = loaded, plugins, principals
-        self._auths, self._catalog, self._state = auths, catalog, state
+        self._auths, self._catalog, self._state, self._store = auths, catalog, state, store
         self._options: dict[str, Any] = {}
         self._policies = policy.tables(loaded)
 
@@ -122,6 +130,7 @@ class SourceMaker:
             self._loaded.secrets.holds.of_connection,
             self.outgoing(module),
             whose,
+            self._store,
         )
         made: Source = self._plugins.constructed("source", server.settings.source, context, server=name)
         return made

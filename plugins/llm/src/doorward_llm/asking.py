@@ -35,8 +35,7 @@ class Asking:
         self._settings = settings = server.settings
         self._models = models
         self._filter = Filter(server.outgoing, settings.personal_data)
-        limited = any(limit is not None for _, limit in settings.daily)
-        self._quota = Quota(settings, Daily(server.state / "quota.db", settings.daily) if limited else None)
+        self._quota = Quota(settings, _daily(server))
 
     async def answer(self, call: Call) -> Any:
         """The text that a model answers, or the value that fits the schema.
@@ -149,3 +148,15 @@ class Asking:
 
 def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+def _daily(server: ServerContext[LLMSettings]) -> Daily | None:
+    """What counts the use of a day, where that is limited. Raises: ConfigError without a store: each process would
+    count for itself, and forget."""
+    daily = server.settings.daily
+    if all(limit is None for _, limit in daily):
+        return None
+    if server.store is None:
+        hint = '`pip install doorward-store-sqlite` brings one; store = "memory" counts in this process alone.'
+        raise ConfigError("quotas of a day need a store", place=f"[servers.{server.name}] daily", hint=hint)
+    return Daily(server.store, server.name, daily, earlier=server.state / "quota.db")

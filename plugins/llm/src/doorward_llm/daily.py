@@ -1,95 +1,115 @@
-"""What each principal has used within 24 hours, by the hour, in a SQLite file that processes share and that outlives
-them."""
+"""What each principal has used within 24 hours, by the hour, in the store that all processes share."""
 
 from __future__ import annotations
 
-import contextlib
-import sqlite3
+import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, TypeVar
 
-import anyio.to_thread
-from doorward import ConfigError, LimitExceeded
-from doorward.files import SqliteFile, SqliteLayout
+from doorward import LimitExceeded, StateError
+from doorward.engines import Put, Store, take_over, update
+from doorward.values import to_its_end
 
-from doorward_llm.amounts import Amounts
+from doorward_llm.amounts import NOTHING, Amounts
 from doorward_llm.settings import DailyQuota
 
-if TYPE_CHECKING:
-    from sqlite_utils import Database
+T = TypeVar("T")
+
+TABLE = "model use"
+"""The table with a record for each server and principal: as JSON, the amounts used in each hour since the epoch."""
 
 WINDOW_HOURS = 24
-BUSY_WAIT_SECONDS = 5.0
-"""How long to wait for another process that is writing."""
 
-_COLUMNS = {"principal": str, "hour": int, "rounds": int, "tokens": int, "cost": float}
+LASTS_SECONDS = 2 * WINDOW_HOURS * 3600
+"""How long a record stays: longer than its hours count, and than clocks differ."""
 
-
-def _make(tables: Database) -> None:
-    tables.table("used").create(_COLUMNS, pk=("principal", "hour"))
-
-
-_LAYOUT = SqliteLayout((_make,), "SELECT count(*) FROM used")
-_SUM = "SELECT total(rounds), total(tokens), total(cost) FROM used WHERE principal = ? AND hour > ?"
-_ADD = (
-    "INSERT INTO used VALUES (:principal, :hour, :rounds, :tokens, :cost) ON CONFLICT (principal, hour) DO UPDATE SET"
-    " rounds = rounds + excluded.rounds, tokens = tokens + excluded.tokens, cost = cost + excluded.cost"
-)
+_EARLIER = "SELECT principal, hour, rounds, tokens, cost FROM used"
+_Hours = dict[int, Amounts]
 
 
 class Daily:
-    """The quotas of principals. What cannot be counted is not allowed."""
+    """The quotas of principals for one server. What cannot be counted is not allowed. `earlier` is the file in which
+    versions before the store counted."""
 
-    def __init__(self, path: Path, quota: DailyQuota, *, clock: Callable[[], float] = time.time) -> None:
-        self._quota = quota
-        self._clock = clock
-        self._path = path
-        self._file = SqliteFile(path, _LAYOUT, event="llm_quota_begun_anew", hint="What was used today counts no more.")
+    def __init__(
+        self,
+        store: Store,
+        server: str,
+        quota: DailyQuota,
+        *,
+        earlier: Path | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._store, self._server, self._quota = store, server, quota
+        self._earlier, self._clock = earlier, clock
 
     async def reserve(self, principal: str, most: Amounts) -> int:
         """Count what a request may take, if that is left. Returns: the hour in which it counts. Raises: LimitExceeded,
-        ConfigError if the file cannot be used."""
-        return await anyio.to_thread.run_sync(self._reserve, principal, most)
-
-    async def settle(self, principal: str, hour: int, difference: Amounts) -> None:
-        """Add the difference to what was reserved. Raises: ConfigError."""
-        await anyio.to_thread.run_sync(self._settle, principal, hour, difference)
-
-    def _reserve(self, principal: str, most: Amounts) -> int:
+        StateError if it cannot be counted."""
         hour = int(self._clock() // 3600)
-        with self._transaction() as db:
-            db.execute("DELETE FROM used WHERE hour <= ? OR hour > ?", (hour - WINDOW_HOURS, hour + WINDOW_HOURS))
-            used = dict(zip(most._fields, db.execute(_SUM, (principal, hour - WINDOW_HOURS)).fetchone(), strict=True))
+
+        def reserve(hours: _Hours) -> None:
+            used = sum_of([amounts for at, amounts in hours.items() if at > hour - WINDOW_HOURS])
             for name, amount in most._asdict().items():
-                allowed = getattr(self._quota, name)
-                if allowed is not None and used[name] + amount > allowed:
-                    left = max(0, allowed - used[name])
+                allowed, before = getattr(self._quota, name), getattr(used, name)
+                if allowed is not None and before + amount > allowed:
+                    left = max(0, allowed - before)
                     raise LimitExceeded(
                         f"you may use {allowed:,} {_UNITS[name]} of models within {WINDOW_HOURS} hours; {left:,g} are"
                         f" left, and this request may take {amount:,g}",
                         hint="Try again later. The operator sets this quota (`daily`).",
                     )
-            db.execute(_ADD, {"principal": principal, "hour": hour, **most._asdict()})
+            hours[hour] = sum_of([hours.get(hour, NOTHING), most])
+
+        await self._change(principal, hour, reserve)
         return hour
 
-    def _settle(self, principal: str, hour: int, difference: Amounts) -> None:
-        with self._transaction() as db:
-            db.execute(_ADD, {"principal": principal, "hour": hour, **difference._asdict()})
+    async def settle(self, principal: str, hour: int, difference: Amounts) -> None:
+        """Add the difference to what was reserved. Raises: StateError."""
 
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """Raises: ConfigError if the file cannot be used."""
-        from doorward.files import own_folder
+        def settle(hours: _Hours) -> None:
+            hours[hour] = sum_of([hours.get(hour, NOTHING), difference])
+
+        await self._change(principal, hour, settle)
+
+    async def _change(self, principal: str, hour: int, change: Callable[[_Hours], None]) -> None:
+        def changed(value: bytes | None) -> tuple[bytes, None]:
+            known: _Hours = {int(at): Amounts(*amounts) for at, amounts in json.loads(value or b"{}").items()}
+            hours = {at: amounts for at, amounts in known.items() if abs(at - hour) < WINDOW_HOURS}
+            change(hours)
+            return json.dumps(hours).encode(), None
 
         try:
-            own_folder(self._path.parent)
-            with self._file.transaction(BUSY_WAIT_SECONDS) as db:
-                yield db
-        except (sqlite3.Error, OSError) as error:
+            await self._take_over()
+            await to_its_end(update(self._store, TABLE, self._key(principal), changed, ttl=LASTS_SECONDS))
+        except StateError as error:
             hint = "No model is asked as long as nobody can count how often."
-            raise ConfigError(f"the quotas cannot be used: {error}", place=str(self._path), hint=hint) from None
+            raise StateError(f"the quotas cannot be used: {error.message}", hint=hint) from None
+
+    async def _take_over(self) -> None:
+        """Count what an earlier version has counted."""
+
+        def changes(rows: Sequence[Any]) -> list[Put]:
+            found: dict[str, _Hours] = {}
+            for principal, hour, *amounts in rows:
+                found.setdefault(principal, {})[hour] = Amounts(*amounts)
+            return [
+                Put(TABLE, self._key(principal), json.dumps(hours).encode(), ttl=LASTS_SECONDS)
+                for principal, hours in found.items()
+            ]
+
+        if self._earlier is not None:
+            await take_over(self._store, self._earlier, _EARLIER, changes, whose=f"{TABLE} {self._earlier.parent}")
+            self._earlier = None
+
+    def _key(self, principal: str) -> str:
+        return json.dumps([self._server, principal])
+
+
+def sum_of(amounts: Sequence[Amounts]) -> Amounts:
+    return Amounts(*(sum(each) for each in zip(NOTHING, *amounts, strict=True)))
 
 
 _UNITS = {"rounds": "requests", "tokens": "tokens", "cost": "dollars"}

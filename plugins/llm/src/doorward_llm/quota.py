@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import AsyncIterator
 
 import anyio
-from doorward import ApiError, Call, CannotAsk, ConfigError, LimitExceeded, RateLimited, Refused, log
+from doorward import ApiError, Call, CannotAsk, ConfigError, LimitExceeded, RateLimited, Refused, StateError, log
 
 from doorward_llm.amounts import NOTHING, Amounts
 from doorward_llm.daily import Daily
@@ -62,7 +62,7 @@ class Quota:
                 with anyio.CancelScope(shield=True):
                     try:
                         await self._daily.settle(call.principal, hour, reservation.took.less(most))
-                    except ConfigError as error:  # all that was reserved counts, and the answer is there
+                    except StateError as error:  # all that was reserved counts, and the answer is there
                         log.warning("llm_quota_not_settled", why=error.message)
 
     async def _admit(self, call: Call, most: Amounts) -> None:
