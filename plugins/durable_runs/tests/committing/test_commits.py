@@ -12,6 +12,8 @@ from doorward import ApiError, ServerError
 from doorward.serving import as_dict, as_text
 from doorward_approvals.shown import as_text as request_text
 from doorward_durable_runs import STORED_RUNS
+from doorward_durable_runs.files.given import Given
+from doorward_durable_runs.journal.entries import patience
 from doorward_durable_runs.plans import PLANS
 
 from .conftest import CONFIG, WORLD, PlansInProcess, Stations, requests
@@ -322,6 +324,44 @@ await weather.tag(id=8, tag="b")
             assert len(writes()) - before == (2 if "remove" in new else 1), (old, writes())
             gate.services[STORED_RUNS].again = given
             assert "is over" in (await gate.services[PLANS].commit(plan)).error.message
+
+
+async def test_nobody_waits_for_calls_of_a_program_that_makes_one_after_the_other(
+    doorward_host: Any, writes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It diverged: nothing of it is left that could make the call that is missing."""
+    monkeypatch.setattr("doorward_durable_runs.journal.entries.PATIENCE_SECONDS", 3600.0)
+    lines = [
+        "await weather.get_forecast(city='Oslo')",
+        "await weather.tag(id=1, tag='a')",
+        "await weather.tag(id=2, tag='b')",
+    ]
+    async with doorward_host.gateway(CONFIG) as gate:
+        plan = await planned(gate, "\n".join(lines))
+        given = gate.services[STORED_RUNS].again
+
+        def again(*asked: Any) -> Any:
+            return replace(given(*asked), code="\n".join(reversed(lines)))
+
+        monkeypatch.setattr(gate.services[STORED_RUNS], "again", again)
+        done = await gate.services[PLANS].commit(plan)
+    assert done.error.type == "ProgramDiverged"
+    assert "weather.tag comes before other writes" in done.error.message
+    assert writes() == []
+
+
+@pytest.mark.parametrize(
+    ("code", "waits"),
+    [
+        ("a.b(1)\nawait a.b(c(2))", False),
+        ("one = a.b(1)\ntwo = a.b(2)\nawait one\nawait two", True),
+        ("import asyncio\nawait asyncio.gather(a.b(1), a.b(2))", True),
+        ("from concurrent.futures import ThreadPoolExecutor as T\nlist(T().map(a.b, [1, 2]))", True),
+    ],
+)
+def test_a_call_waits_for_others_where_a_program_makes_calls_at_once(code: str, waits: bool) -> None:
+    assert bool(patience(Given("run", "me", code), ())) is waits
+    assert patience(Given("run", "me", code, language="typescript"), ())
 
 
 async def test_two_commits_at_once_write_once(doorward_host: Any, writes: Any) -> None:

@@ -13,8 +13,8 @@ from doorward.administration import maybe_in_thread as done
 from doorward.administration import planned_in
 from doorward.values import effect
 from doorward_durable_runs.journal import commit_end
-from doorward_durable_runs.journal.entries import Entry, Recorded
-from doorward_durable_runs.journal.plan_order import PATIENCE_SECONDS, PlanOrder
+from doorward_durable_runs.journal.entries import Entry, Recorded, patience
+from doorward_durable_runs.journal.plan_order import PlanOrder
 from doorward_durable_runs.journal.recorder import Journal
 from doorward_durable_runs.plans.change_set import fits, is_as_planned
 from doorward_durable_runs.plans.unknown_values import resolved
@@ -35,7 +35,7 @@ class CommitJournal(Journal):
         """Commit a plan, or go on with that. Raises: StateError."""
         if not stored.committed:
             file.append([(b"C", {"at": time.time()})])
-        self._begins(stored)
+        self._begins(stored, patience(self._given, stored.entries))
         super().go_on(file, stored)
         self._recorded = Recorded(stored.entries, ())
 
@@ -45,7 +45,7 @@ class CommitJournal(Journal):
         super().play(stored, patience)
         self._recorded = Recorded(stored.entries, ())
 
-    def _begins(self, stored: StoredJournal, patience: float = PATIENCE_SECONDS) -> None:
+    def _begins(self, stored: StoredJournal, patience: float) -> None:
         self.interceptor, self._approved = self, stored.approved
         self._order = PlanOrder(stored.order.values(), patience)
         self._met: set[int] = set()

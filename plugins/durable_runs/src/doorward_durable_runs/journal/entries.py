@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +18,20 @@ from doorward.sandboxing import PLANNED_KEY
 if TYPE_CHECKING:
     import anyio
     from doorward import DoorwardError
+    from doorward_durable_runs.files.given import Given
     from doorward_durable_runs.plans.change_set import Change
 
 PATIENCE_SECONDS = 10.0
 """How long a recorded answer waits for calls that the program made before it the first time."""
+
+_AT_ONCE = re.compile(
+    r"anyio|async|await(?!\s+[a-z_][\w.]*\()|concurrent|eval|exec|import_module|__import__|process|thread|trio",
+    re.IGNORECASE,
+)
+"""What a program in Python names that may make calls at once. (What is awaited where it is called is one call.)"""
+
+HELPERS = "doorward."
+"""What the names of helpers begin with."""
 
 SHOWN_CHARACTERS = 500
 """Of the arguments of a call, how much the journal shows to a reader."""
@@ -83,6 +94,13 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (bytes, bytearray)):
         return {"bytes": hashlib.sha256(value).hexdigest()}
     return {type(value).__name__: str(value)}
+
+
+def patience(given: Given, entries: Iterable[Entry]) -> float:
+    """How many seconds a call waits for those that come before it: none where the program makes one call after the
+    other, so that nothing else of it can make them."""
+    at_once = given.language != "python" or _AT_ONCE.search(given.code)
+    return PATIENCE_SECONDS if at_once or any(entry.function.startswith(HELPERS) for entry in entries) else 0.0
 
 
 class Recorded:

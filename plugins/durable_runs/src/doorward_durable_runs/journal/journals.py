@@ -14,7 +14,7 @@ from doorward_durable_runs.files.frames import NOT_KNOWN
 from doorward_durable_runs.files.given import Given
 from doorward_durable_runs.files.store import RESUMABLE, FileRuns
 from doorward_durable_runs.journal import commit_end
-from doorward_durable_runs.journal.entries import PATIENCE_SECONDS
+from doorward_durable_runs.journal.entries import patience
 from doorward_durable_runs.journal.recorder import Journal
 from doorward_durable_runs.settings import RunSettings
 
@@ -171,7 +171,7 @@ class Journals:
         given = stored.given if code is None else replace(stored.given, code=code)
         said = _read(stored)
         journal = self._of(given, commits=said.committed)
-        journal.play(said, PATIENCE_SECONDS if code is None else _PATIENCE_WITH_OTHER_CODE)
+        journal.play(said, patience(given, said.entries) if code is None else _PATIENCE_WITH_OTHER_CODE)
         return journal, given, said
 
     def answer(self, run: str, *, again: bool = False, made: tuple[Any, ...] = (), place: int | None = None) -> int:

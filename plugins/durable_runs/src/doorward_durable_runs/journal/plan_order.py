@@ -7,9 +7,6 @@ from collections.abc import Iterable
 import anyio
 from doorward_durable_runs.journal.entries import Entry
 
-PATIENCE_SECONDS = 10.0
-"""How long a call waits for those before it, while none of them is under way."""
-
 _PATIENCE_AFTER_A_FAILURE = 1.0
 """The same once a call has failed: the program may well leave out those that depend on it."""
 
@@ -18,7 +15,8 @@ class PlanOrder:
     """The calls of one commit. Each has its turn once all before it are over, and as many calls have begun as had
     then."""
 
-    def __init__(self, entries: Iterable[Entry], patience: float = PATIENCE_SECONDS) -> None:
+    def __init__(self, entries: Iterable[Entry], patience: float) -> None:
+        """`patience`: how many seconds a call waits for those before it, while none of them is under way."""
         self._entries = [*entries]
         self._at = {entry.place: number for number, entry in enumerate(self._entries)}
         self._begun_then = [entry.begun for entry in self._entries]

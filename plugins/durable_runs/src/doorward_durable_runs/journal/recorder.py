@@ -29,7 +29,7 @@ from doorward.administration import maybe_in_thread as done
 from doorward.administration import run_in_thread as off_loop
 from doorward.sandboxing import Planned
 from doorward_durable_runs.files.given import Given
-from doorward_durable_runs.journal.entries import Entry, Recorded
+from doorward_durable_runs.journal.entries import HELPERS, Entry, Recorded, patience
 from doorward_durable_runs.journal.errors import RunInterrupted
 from doorward_durable_runs.journal.events import Events
 from doorward_durable_runs.journal.seen_times import MOST_TIMES, SeenTimes
@@ -42,9 +42,6 @@ if TYPE_CHECKING:
     from doorward_durable_runs.journal.replay import StoredJournal
     from doorward_durable_runs.plans.change_set import ChangeSet
     from doorward_durable_runs.plans.outcome import Plan
-
-HELPERS = "doorward."
-"""What the names of helpers begin with."""
 
 JOURNAL = StateKey["Journal | None"]("journal", lambda: None)
 """The journal of a run."""
@@ -104,7 +101,7 @@ class Journal(Events):
     def go_on(self, file: RunFile, stored: StoredJournal) -> None:
         """Answer the calls of a program that runs again with those of a stored run. Raises: StateError."""
         self._file, self._always, self._places, self.goes_on = file, True, len(stored.entries), True
-        self._recorded = Recorded(stored.entries, stored.ends)
+        self._recorded = Recorded(stored.entries, stored.ends, patience(self._given, stored.entries))
         self._times = SeenTimes(stored.times)
         self.schemas, self._spent = stored.schemas, {*stored.spent_yeses}
         self._files.update(kept.uri for kept, _, _ in stored.files)

@@ -8,7 +8,7 @@ from doorward import Call, Decision, DoorwardError, Refused
 from doorward.administration import bind_arguments as bind
 from doorward.administration import dump_json as dump
 
-from doorward_durable_runs.journal.recorder import HELPERS
+from doorward_durable_runs.journal.entries import HELPERS
 from doorward_durable_runs.plans.change_set import Change
 from doorward_durable_runs.plans.reads import yes_to
 
