@@ -18,8 +18,8 @@ from typing import Any
 
 from common import table
 from doorward import Outcome
-from doorward.serving import compact
 from doorward_mcp_server.output import encoder, outcome_text, written
+from doorward_text import compact_json
 
 from examples import examples
 
@@ -66,7 +66,7 @@ async def run(folder: Path) -> None:
         ("Examples of responses in OpenAPI documents", [value for _, value in examples(specs)]),
         (f"Tables: the first {', '.join(map(str, ROWS))} records of the data sets of Vega", _tables()),
     ):
-        _compared(name, [value for value in values if len(compact(value).encode()) <= MOST_BYTES], folder)
+        _compared(name, [value for value in values if len(compact_json(value).encode()) <= MOST_BYTES], folder)
     rows = [{"id": n, "name": f"name {n}", "open": n % 2 == 0, "url": f"https://example.com/{n}"} for n in range(180)]
     _timed(rows)
 
@@ -74,7 +74,7 @@ async def run(folder: Path) -> None:
 def _compared(name: str, values: Sequence[Any], folder: Path) -> None:
     forms: Mapping[str, list[str]] = {
         "text": [outcome_text(Outcome(True, value=value), "text") for value in values],
-        "compact JSON": [compact(value) for value in values],
+        "compact JSON": [compact_json(value) for value in values],
         "indented JSON": [json.dumps(value, ensure_ascii=False, indent=2) for value in values],
         "toon": [written(value, "toon") for value in values],
         "auto": [written(value, "auto") for value in values],
@@ -106,7 +106,7 @@ def _timed(rows: Any) -> None:
             started = time.perf_counter()
             written(rows, form)
             took[name].append((time.perf_counter() - started) * 1000)
-    print(f"Writing a table of {len(compact(rows)):,} bytes, ms (median of 50):")
+    print(f"Writing a table of {len(compact_json(rows)):,} bytes, ms (median of 50):")
     table([*took], [[f"{sorted(each)[25]:.2f}" for each in took.values()]])
 
 

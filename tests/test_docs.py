@@ -30,7 +30,6 @@ from doorward.config.http_settings import HttpSettings, OAuthSettings
 from doorward.packages.index import GROUPS, installed
 from doorward.plugins import hookspecs
 from doorward.program_api.helpers import HELPERS
-from doorward.results.outcome_schema import outcome_schema
 from doorward.secrets.store import Secrets
 from doorward_approvals.settings import ApprovalSettings
 from doorward_cli.installed_commands import own_commands
@@ -44,6 +43,7 @@ from doorward_program_helpers.helpers import IN_CALLS
 from doorward_sandbox_monty.library import LIBRARY
 from doorward_testing import Commands
 from doorward_testing.schemas import closed
+from doorward_text import outcome_schema
 from pydantic import ByteSize
 
 ROOT = Path(__file__).resolve().parent.parent

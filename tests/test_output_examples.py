@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from doorward.data.values import plain
-from doorward.serving import compact
 from doorward_mcp_server.output import written
+from doorward_text import compact_json
 
 toon_format = pytest.importorskip("toon_format", reason="toon-format is absent: pip install toon-format")
 EXAMPLES = Path(__file__).resolve().parent.parent / "benchmarks/examples.py"
@@ -34,6 +34,6 @@ def test_examples_of_apis_read_back_from_each_form() -> None:
                 assert toon_format.loads(text.removeprefix("```toon\n").removesuffix("\n```")) == value, document
             else:
                 assert json.loads(text) == value, document
-        assert len(written(value, "auto")) <= len(compact(value))
+        assert len(written(value, "auto")) <= len(compact_json(value))
     assert shown["auto"] > 0.05 * shown["toon"]
     assert shown["toon"] > 1000

@@ -30,10 +30,11 @@ MODULES = (
     "doorward.sandboxing",
     "doorward.searching",
     "doorward.serving",
+    "doorward.texts",
     "doorward.tracing",
     "doorward.values",
 )
-LIBRARIES = ("doorward_cli", "doorward_testing", "doorward_http", "doorward_auth_kit", "doorward_jail")
+LIBRARIES = ("doorward_cli", "doorward_testing", "doorward_http", "doorward_text", "doorward_auth_kit", "doorward_jail")
 
 
 def pages() -> dict[str, str]:

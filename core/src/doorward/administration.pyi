@@ -122,8 +122,6 @@ from doorward.programs.languages import named as language_named
 from doorward.programs.languages import of_file as language_of_file
 from doorward.programs.parameters import parameters_if_readable as parameters_if_readable
 from doorward.programs.program_text import telling_line as telling_line
-from doorward.results.outcome_text import as_dict as outcome_as_dict
-from doorward.results.outcome_text import as_text as outcome_as_text
 from doorward.runs.outcomes import failure as outcome_failure
 from doorward.runs.outcomes import waiting as waiting_run
 from doorward.runs.run_context import RunContext as RunContext
@@ -256,8 +254,6 @@ __all__ = [
     "nearest",
     "nobody_asks",
     "open_store",
-    "outcome_as_dict",
-    "outcome_as_text",
     "outcome_failure",
     "parameters_if_readable",
     "places_in_words",

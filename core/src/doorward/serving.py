@@ -1,7 +1,7 @@
 """For plugins that serve a gateway to agents, by MCP or another protocol; they import from `doorward` as well.
 
 Such a plugin gets whole answers from the `Gateway` and puts them into the words of its protocol. Here is what it needs
-for that: answers and errors as text, functions as tools of their own, settings of who may come in over HTTP, and how
+for that: errors as text, functions as tools of their own, settings of who may come in over HTTP, and how
 principals share the slots.
 """
 
@@ -23,8 +23,6 @@ from doorward.host.loopback import IN_URLS, is_loopback
 from doorward.host.processes import Process
 from doorward.model.names import some
 from doorward.plugins.mcp_additions import PRINCIPAL, RawPage, RawPrompt, RawResource, RawTool, principal_of
-from doorward.results.outcome_schema import outcome_names
-from doorward.results.outcome_text import as_dict, as_text, compact
 
 __all__ = [
     "IN_URLS",
@@ -40,10 +38,7 @@ __all__ = [
     "RawTool",
     "TokenFile",
     "apart",
-    "as_dict",
-    "as_text",
     "can_come_in",
-    "compact",
     "function_tool",
     "indented",
     "is_loopback",
@@ -51,7 +46,6 @@ __all__ = [
     "may_take",
     "mistakes",
     "origin_of",
-    "outcome_names",
     "principal_of",
     "seldom",
     "shared_secret",

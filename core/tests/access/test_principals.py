@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -31,7 +31,6 @@ from doorward.gateway import Gateway
 from doorward.model.outcomes import Outcome
 from doorward.model.principals import LOCAL
 from doorward.program_api.helper_cards import MODULE
-from doorward.results.outcome_text import as_dict
 from doorward.servers import source_pool
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -96,7 +95,7 @@ async def said(work: Any) -> str:
         found = await work if asyncio.iscoroutine(work) else work
     except DoorwardError as error:
         return f"{error} {error.hint}"
-    return dump(as_dict(found) if isinstance(found, Outcome) else found).decode()
+    return dump(asdict(found) if isinstance(found, Outcome) else found).decode()
 
 
 async def everything(gate: Gateway, who: str) -> list[str]:

@@ -9,6 +9,7 @@ import secrets as tokens
 import sqlite3
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ import pytest
 from doorward import ApiError, Call, Compiled, Function, LimitExceeded, ServerContext
 from doorward.calls.withholding import MAX_WITHHELD, WITHHELD_SECONDS, Withholding
 from doorward.engines import MemoryStore
-from doorward.results.outcome_text import as_dict
 from doorward.secrets import needles as needles_module
 from doorward.secrets.needles import Forms, Needles
 from doorward.secrets.owners import Owner
@@ -95,7 +95,7 @@ async def test_what_a_program_made_is_withheld_whole(opened: Any, told: str, for
         outcome = await gate.execute(USES + told.format(form(STRONG)), principal="alice")
     assert not outcome.ok
     assert (outcome.error.kind, outcome.error.type) == ("guard", "SecretWithheld")
-    answer = json.dumps(as_dict(outcome), default=str)
+    answer = json.dumps(asdict(outcome), default=str)
     assert form(STRONG) not in answer
     assert "[secret]" not in answer
     assert not outcome.printed
@@ -186,8 +186,8 @@ async def test_an_answer_does_not_tell_a_right_guess(opened: Any, token: str, fu
         wrong = await gate.execute(call.replace(token, "87654321"), principal="alice")
     assert not outcome.ok
     assert "SecretWithheld" in outcome.error.type + outcome.error.message or "withheld" in outcome.error.message
-    assert "[secret]" not in json.dumps(as_dict(outcome), default=str)
-    assert "[secret]" in json.dumps(as_dict(wrong), default=str) or not wrong.ok
+    assert "[secret]" not in json.dumps(asdict(outcome), default=str)
+    assert "[secret]" in json.dumps(asdict(wrong), default=str) or not wrong.ok
 
 
 async def test_after_a_few_such_answers_a_principals_programs_are_refused(opened: Any, caplog: Any, capfd: Any) -> None:

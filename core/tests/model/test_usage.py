@@ -8,7 +8,6 @@ import pytest
 from doorward import Settings
 from doorward.events import CallFinished
 from doorward.model.usage import MAX_AMOUNTS, Usage
-from doorward.results.outcome_text import as_dict, as_text
 from doorward_testing.samples import CONFIG, Weather
 
 
@@ -82,9 +81,7 @@ async def test_a_run_says_what_it_used(doorward_host: Any) -> None:
             outcome = await gate.execute(code)
             assert outcome.usage["other"]["calls"] == times
             assert "weather" not in outcome.usage
-            assert as_dict(outcome)["usage"] == outcome.usage
-            assert f"used: other: calls {times}" in as_text(outcome)
         assert (await gate.answer("other.get_forecast", {"city": "Oslo"})).usage == {"other": {"calls": 1}}
-        assert "usage" not in as_dict(await gate.execute("1"))
+        assert not (await gate.execute("1")).usage
     details = [each.details for each in Told.events if isinstance(each, CallFinished)]
     assert details[:2] == [{"unit": "calls"}, {}]

@@ -6,13 +6,13 @@ import ast
 import base64
 import json
 import time
+from dataclasses import asdict
 from typing import Any
 
 import pytest
 from doorward import Call, DoorwardError
 from doorward.calls import artefacts
 from doorward.data.quoting import told
-from doorward.results.outcome_text import as_dict, as_text
 
 from ..conftest import CONFIG, Weather
 
@@ -105,7 +105,6 @@ async def test_a_cut_result_says_how_it_is_read(doorward_host: Any) -> None:
         cut = await gate.execute("result = await weather.big()")
         assert cut.truncated is not None
         how = cut.truncated["read"]
-        assert how in as_text(cut)
         again = await gate.execute(f"rows = await {how}\nresult = [len(rows), rows[1999]['id']]")
         assert again.value == [2000, 1999]
         text = await gate.execute("'ä\"' * 20000")
@@ -227,8 +226,7 @@ async def test_bytes_in_a_value_are_a_file(doorward_host: Any) -> None:
     async with doorward_host.gateway(CONFIG) as gate:
         alone = await gate.execute(PNG)
         assert (alone.value["type"], alone.value["bytes"], alone.value["name"]) == ("image/png", 2008, "value-1.png")
-        assert len(json.dumps(as_dict(alone))) < 1000
-        assert len(as_text(alone)) < 500
+        assert len(json.dumps(asdict(alone))) < 1000
         assert gate.file(alone.value["artefact"]).content == eval(PNG)
         nested = await gate.execute(
             f"{{'a': [1, ({PNG}, b'%PDF-' + bytes(300))], 'b': {{b'x' * 300, b'y' * 300}}, 'c': b'abc'}}"
@@ -306,16 +304,10 @@ async def test_what_only_passed_by_is_not_listed(doorward_host: Any) -> None:
         assert (passed.value, passed.artefacts) == (2, ())
         failed = await gate.execute("x = await weather.raw(map=True)\n1 / 0")
         assert failed.artefacts == ()
-        for value, written in (
-            ("{'of': [x]}", False),
-            ("x['artefact']", True),
-            ("{'of': x['artefact']}", True),
-            ("[x, x]", False),
-        ):
+        for value in ("{'of': [x]}", "x['artefact']", "{'of': x['artefact']}", "[x, x]"):
             named = await gate.execute(f"x = await weather.raw(map=True)\nresult = {value}")
             (artefact,) = named.artefacts
             assert artefact.type == "image/png"
-            assert ("artefact: " in as_text(named)) == written, "a handle in the value says all that a line would"
         other = await gate.execute(f"'{artefact.uri}'", principal="mallory")
         assert other.artefacts == ()
         assert (await gate.execute("'doorward://results/none'")).artefacts == ()

@@ -9,11 +9,11 @@ from typing import Any
 import anyio
 import pytest
 from doorward import Capabilities
-from doorward.results.outcome_text import as_text
 from doorward_approvals.sqlite_approvals import SqliteApprovals
 from doorward_testing import Cli
 from doorward_testing.samples import CONFIG as WEATHER
 from doorward_testing.samples import InProcess
+from doorward_text import outcome_as_text
 
 pytestmark = pytest.mark.slow
 
@@ -91,7 +91,7 @@ def test_a_loop_says_how_one_answer_is_enough(cli: Cli, doorward_host: Any) -> N
         "a loop waits anew at each call that needs a yes; one answer is enough if the person says "
         f"`doorward approvals approve --run {id} --for run`"
     )
-    assert f"note: {note}" in as_text(outcome)
+    assert f"note: {note}" in outcome_as_text(outcome)
     cli("approvals", "approve", "--run", id, "--for", "run", "--yes")
     assert cli("runs", "resume", id, "--json").json["value"] == ["a", "b", "c"]
     doorward_host.install("executor", "plans", PlansInProcess)

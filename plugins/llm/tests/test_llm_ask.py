@@ -7,9 +7,9 @@ import json
 
 import pytest
 from doorward import hookimpl
-from doorward.serving import as_text
 from doorward_testing import reserve_port
 from doorward_testing.samples import MemoryCache
+from doorward_text import outcome_as_text
 
 from .conftest import completion
 
@@ -49,7 +49,7 @@ async def test_what_a_run_used(asking, host):
         outcome = await gate.execute('x = "a"\nawait other.ask(x)\nawait other.ask("b")')
         used = {"other": {"rounds": 2, "tokens": 30, "cost": 0.00004}}
         assert outcome.usage == used
-        assert "used: other: rounds 2, tokens 30, cost 4e-05" in as_text(outcome)
+        assert "used: other: rounds 2, tokens 30, cost 4e-05" in outcome_as_text(outcome)
         assert (await gate.run_cached(outcome.cache_id, {"x": "c"})).usage == used
         assert (await gate.execute('await other.ask("b")\n1 / 0')).usage["other"]["rounds"] == 1
         assert (await gate.answer("other.ask", {"prompt": "d"})).usage["other"]["tokens"] == 15

@@ -8,10 +8,10 @@ from typing import Any
 import jsonschema_rs
 import pytest
 from doorward import Finding, hookimpl
-from doorward.results.outcome_schema import outcome_schema
 from doorward_mcp_server.server import build
 from doorward_testing.samples import CONFIG, MemoryCache
 from doorward_testing.schemas import closed
+from doorward_text import outcome_schema
 from mcp.client.client import Client
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]

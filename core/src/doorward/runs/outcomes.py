@@ -12,7 +12,7 @@ from doorward.model.errors import DoorwardError, InvalidProgram, Unsupported
 from doorward.model.outcomes import Outcome, Truncated, Waiting
 from doorward.model.programs import Failure
 from doorward.model.waits import Wait, resumed_at
-from doorward.results import outcome_text
+from doorward.programs.languages import JSON, is_script
 
 if TYPE_CHECKING:
     from doorward.runs.program_value import Written
@@ -33,10 +33,17 @@ def succeeded(value: Any, written: Written, run: RunContext, **more: Any) -> Out
             "shape": values.shape(value),
             "bytes": whole.bytes,
             "rest": whole.uri,
-            "read": outcome_text.reading(whole.uri, run.program.language),
+            "read": reading(whole.uri, run.program.language),
         }
         value = values.cut(value, run.program.limits.shown_bytes)
     return Outcome(True, value=value, truncated=truncated, artefacts=run.left(named), **more)
+
+
+def reading(uri: str, language: str) -> str:
+    """How a program of a language reads an artefact, or an agent that writes no programs."""
+    if language == JSON:
+        return f'call_function with cursor="{uri}"'
+    return f'{"await " if is_script(language) else ""}doorward.read("{uri}")'
 
 
 def waiting(run: str, waits: Sequence[Wait]) -> Waiting:

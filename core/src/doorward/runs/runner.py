@@ -35,10 +35,9 @@ from doorward.plugins.hooks import AwaitedAnswer
 from doorward.plugins.layers import RunLayers
 from doorward.programs import program_text, script_tokens
 from doorward.programs.languages import is_script
-from doorward.results import outcome_text
 from doorward.runs import hints
 from doorward.runs.next_call import next_call
-from doorward.runs.outcomes import failure, succeeded, waiting
+from doorward.runs.outcomes import failure, reading, succeeded, waiting
 from doorward.runs.program_value import ProgramValue, Written, keep_bytes, read_value, written
 from doorward.sandboxes.sessions import gone
 from doorward.secrets.scrubber import made_by
@@ -291,7 +290,7 @@ class Runs:
         fits = values.size(short) <= program.limits.inline_bytes
         if short != printed or not fits:
             whole = run.hold(printed, "text/plain")
-            how = outcome_text.reading(whole.uri, program.language)
+            how = reading(whole.uri, program.language)
             end = f"… all of it ({len(printed)} characters), in a program: {how}"
             printed = f"{short if fits else values.ends(short, program.limits.shown_bytes)}\n{end}"
         common |= {

@@ -241,7 +241,7 @@ def plain(text: str) -> str:
 
 def tell(project: Project, outcome: Outcome) -> int:
     """Print how a run ended, and what lets it go on if it waits. Returns: the exit code."""
-    from doorward.administration import outcome_as_dict, outcome_as_text
+    from doorward_text import outcome_as_dict, outcome_as_text
 
     if project.json:
         print_json(outcome_as_dict(outcome))

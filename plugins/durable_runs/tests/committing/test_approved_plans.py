@@ -8,13 +8,13 @@ from typing import Any
 
 import anyio
 import pytest
-from doorward.serving import as_text as outcome_text
 from doorward_approvals.answering import answer
 from doorward_approvals.shown import as_text
 from doorward_approvals.sqlite_approvals import SqliteApprovals
 from doorward_durable_runs import STORED_RUNS
 from doorward_durable_runs.plans import PLANS
 from doorward_testing.asked import Person, says
+from doorward_text import outcome_as_text
 
 from .conftest import CONFIG, READ, WORLD, Stations, gate_requests, requests
 from .test_commits import CODE, WRITTEN, planned
@@ -67,7 +67,7 @@ async def test_a_person_reads_all_calls_of_a_plan(doorward_host: Any, writes: An
         many = await gate.execute(code.format(60, "x" * 1000), mode="plan")
         await gate.services[PLANS].commit(many.parts["plan"].id, client=(other := says("deny")))
         (request,) = [each for each in gate_requests(gate) if each.run == many.parts["plan"].id]
-    (told,), lines = [each["message"] for each in person.asked], outcome_text(outcome).splitlines()
+    (told,), lines = [each["message"] for each in person.asked], outcome_as_text(outcome).splitlines()
     shown = [line for line in lines if line.startswith("  ")]
     assert len(shown) == 40
     assert "\n".join(f"    {line}" for line in shown) in told

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from doorward import ApiError, ServerError
-from doorward.serving import as_dict, as_text
 from doorward_approvals.shown import as_text as request_text
 from doorward_durable_runs import STORED_RUNS
 from doorward_durable_runs.files.given import Given
 from doorward_durable_runs.journal.entries import patience
 from doorward_durable_runs.plans import PLANS
+from doorward_text import outcome_as_dict, outcome_as_text
 
 from .conftest import CONFIG, WORLD, PlansInProcess, Stations, requests
 
@@ -118,7 +118,7 @@ await weather.tag(id=made["id"], tag="answer of 1: .city")
 """
     async with doorward_host.gateway(CONFIG + '[plans]\napprove = "always"\n') as gate:
         outcome = await gate.execute(code, mode="plan")
-        first, second = as_dict(outcome)["plan"]["changes"][1]["calls"]
+        first, second = outcome_as_dict(outcome)["plan"]["changes"][1]["calls"]
         assert first == {"n": 2, "arguments": {"id": 7, "tag": 'answer of 1: .id" (not known yet)'}}
         assert second["arguments"] == {"id": "answer of 1: .id", "tag": "answer of 1: .city"}
         assert second["unknown"] == ("/id",)
@@ -126,7 +126,11 @@ await weather.tag(id=made["id"], tag="answer of 1: .city")
         (request,) = requests(gate)
         assert json.loads(request.arguments)["changes"][1]["calls"][1]["unknown"] == ["/id"]
         journal = gate.services[STORED_RUNS].journals.replay(outcome.parts["plan"].id, None)[2]
-        for told in (as_text(outcome), request_text(request), "\n".join(entry.text for entry in journal.entries)):
+        for told in (
+            outcome_as_text(outcome),
+            request_text(request),
+            "\n".join(entry.text for entry in journal.entries),
+        ):
             assert '"id": "answer of 1: .id" (not known yet)' in told
             assert '"tag": "answer of 1: .city"' in told
             assert '"tag": "answer of 1: .city" (' not in told

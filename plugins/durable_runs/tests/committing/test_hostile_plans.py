@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 from doorward import Function, LimitExceeded
-from doorward.serving import as_text as outcome_text
 from doorward_approvals.shown import as_text
 from doorward_durable_runs import STORED_RUNS
 from doorward_durable_runs.plans import PLANS
 from doorward_durable_runs.plans.change_set import ChangeSet
+from doorward_text import outcome_as_text
 
 from .conftest import CONFIG, READ, WORLD, Stations
 from .test_approved_plans import RULE, requests, say
@@ -121,7 +121,7 @@ async def test_names_of_fields_are_no_lines_of_ours(doorward_host: Any, writes: 
         assert refused.error.type == "PlanOutdated"
         assert "\n" not in refused.parts["plan"].differs[0]
         assert len(refused.parts["plan"].differs[0]) < 1000
-        assert not any(line.strip().startswith("hint: commit") for line in outcome_text(refused).splitlines())
+        assert not any(line.strip().startswith("hint: commit") for line in outcome_as_text(refused).splitlines())
 
 
 async def test_a_read_that_is_another_one_by_now_is_not_made(doorward_host: Any, writes: Any) -> None:

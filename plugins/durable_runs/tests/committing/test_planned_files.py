@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from doorward import File
-from doorward.serving import as_text
 from doorward_approvals.shown import as_text as request_text
 from doorward_durable_runs import STORED_RUNS
 from doorward_durable_runs.plans import PLANS
+from doorward_text import outcome_as_text
 
 from .conftest import CONFIG, requests
 from .test_commits import planned
@@ -43,7 +43,7 @@ async def test_bytes_are_told_by_their_size_and_hash(doorward_host: Any, writes:
         outcome = await gate.execute(code, mode="plan")
         (call,) = outcome.parts["plan"].changes[0].calls
         assert call == {"n": 1, "arguments": {"picture": told, "about": told}, "files": ("/picture",)}
-        assert f'"picture": {json.dumps(told)} (a file), "about": {json.dumps(told)}}}' in as_text(outcome)
+        assert f'"picture": {json.dumps(told)} (a file), "about": {json.dumps(told)}}}' in outcome_as_text(outcome)
         assert (await gate.services[PLANS].commit(outcome.parts["plan"].id)).waiting
         (request,) = requests(gate)
         assert f'"picture": {json.dumps(told)} (a file)' in request_text(request)

@@ -8,7 +8,7 @@ from typing import Any
 
 import mcp_types as t
 from doorward import Artefact, Outcome, ToolAnswer, ToolCaller
-from doorward.serving import as_dict
+from doorward_text import outcome_as_dict
 
 from doorward_mcp_server.images import shown
 from doorward_mcp_server.output import outcome_text
@@ -22,7 +22,7 @@ def answered(caller: ToolCaller, outcome: Outcome) -> tuple[ToolAnswer, Sequence
     outcome = on_surface(caller.gateway.config.surface, outcome)
     outcome, images = shown(caller.gateway, outcome, caller.principal)
     failed = not outcome.ok and outcome.waiting is None  # a run that waits is not over
-    return ToolAnswer(as_dict(outcome), outcome_text(outcome, caller.form), failed), images
+    return ToolAnswer(outcome_as_dict(outcome), outcome_text(outcome, caller.form), failed), images
 
 
 def read_on(caller: ToolCaller, cursor: str) -> ToolAnswer | Outcome:

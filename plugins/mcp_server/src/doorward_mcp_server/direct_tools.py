@@ -8,7 +8,8 @@ from typing import Any
 
 import mcp_types as t
 from doorward import Client, Function, Gateway, Outcome
-from doorward.serving import as_text, compact, function_tool, principal_of, tool_arguments
+from doorward.serving import function_tool, principal_of, tool_arguments
+from doorward_text import compact_json, outcome_as_text
 
 from doorward_mcp_server.output import Output, outcome_text
 from doorward_mcp_server.suspended_calls import SuspendedCalls
@@ -65,9 +66,9 @@ class DirectTools:
     ) -> t.CallToolResult:
         outcome = await self._gate.answer(function.qualified, arguments, principal=principal, client=client)
         if not outcome.ok:
-            return t.CallToolResult(content=[t.TextContent(text=as_text(outcome))], is_error=True)
+            return t.CallToolResult(content=[t.TextContent(text=outcome_as_text(outcome))], is_error=True)
         structured = _structured(outcome)
-        text = compact(structured) if form == "json" else outcome_text(outcome, form)
+        text = compact_json(structured) if form == "json" else outcome_text(outcome, form)
         return t.CallToolResult(content=[t.TextContent(text=text)], structured_content=structured)
 
 

@@ -8,7 +8,8 @@ from functools import cache, partial
 from typing import Any
 
 from doorward import Gateway, Outcome, log
-from doorward.serving import apart, as_text, compact
+from doorward.serving import apart
+from doorward_text import compact_json, outcome_as_text
 
 MAX_TOON_CHARS = 2**16
 """Characters of a value's JSON beyond which it stays JSON: its TOON would take a while."""
@@ -49,12 +50,12 @@ def lacks_toon(gate: Gateway) -> bool:
 
 def outcome_text(outcome: Outcome, form: str) -> str:
     """The text of an outcome, with its value in a form."""
-    return as_text(outcome) if form == "text" else as_text(outcome, partial(written, form=form))
+    return outcome_as_text(outcome) if form == "text" else outcome_as_text(outcome, partial(written, form=form))
 
 
 def written(value: Any, form: str) -> str:
     """A value that is no text: compact JSON, or a block of TOON."""
-    dumped = compact(value)
+    dumped = compact_json(value)
     most = MAX_RATIO.get(form, 0) * len(dumped)
     if not most or not isinstance(value, (dict, list)) or not value or len(dumped) > MAX_TOON_CHARS:
         return dumped

@@ -8,7 +8,8 @@ from typing import Any
 
 import mcp_types as t
 from doorward import AgentTool, Gateway, InvalidArguments, Outcome, ToolAnswer, ToolCaller
-from doorward.serving import compact, mistakes, outcome_names, seldom
+from doorward.serving import mistakes, seldom
+from doorward_text import compact_json, outcome_names
 
 from doorward_mcp_server.calling import answered
 from doorward_mcp_server.plugin_tools import Handler, of_plugin
@@ -61,7 +62,7 @@ class ServedTool:
         answer = await of_plugin(f"the tool {self.tool.name}", self._handle, caller, **arguments)
         if isinstance(answer, Outcome):
             answer, images = answered(caller, answer)
-        text = compact(answer.value) if caller.form == "json" else answer.text
+        text = compact_json(answer.value) if caller.form == "json" else answer.text
         return t.CallToolResult(
             content=[t.TextContent(text=text), *images], structured_content=answer.value, is_error=answer.failed
         )

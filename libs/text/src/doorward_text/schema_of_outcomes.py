@@ -7,14 +7,14 @@ from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints, is_typeddict
 
-from doorward.model.outcomes import Outcome
+from doorward import Outcome
 
 _NO_PARTS: Mapping[str, type] = {}
 _JSON_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number"}
 
 
 def outcome_schema(parts: Mapping[str, type] = _NO_PARTS) -> dict[str, Any]:
-    """The schema of what `outcome_text.as_dict` returns: every field, and the fields of its parts, with their types.
+    """The schema of what `outcome_as_dict` returns: every field, and the fields of its parts, with their types.
     `parts` are those that plugins add, each with its type."""
     own, types = get_type_hints(Outcome), {name: _schema(kind) for name, kind in parts.items()}
     known = _with_parts({name: _schema(own[name]) for name in _own_names()}, types)

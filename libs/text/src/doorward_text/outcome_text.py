@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from doorward.data.quoting import apart, in_one_line, indented
-from doorward.model.outcomes import Outcome, Waiting
-from doorward.programs.languages import JSON, is_script
+from doorward import Outcome
+from doorward.texts import Waiting, apart, in_one_line, indented
 
 
-def as_dict(outcome: Outcome) -> dict[str, Any]:
+def outcome_as_dict(outcome: Outcome) -> dict[str, Any]:
     """The answer as JSON, without empty fields. The value of a run that succeeded is always there."""
     # `asdict` would copy the whole value.
     fields: dict[str, Any] = {}
@@ -37,13 +36,6 @@ def _waiting(waiting: Waiting) -> dict[str, Any]:
     return _filled(told) | ({"until": waiting.until} if waiting.until else {})
 
 
-def reading(uri: str, language: str) -> str:
-    """How a program of a language reads an artefact, or an agent that writes no programs."""
-    if language == JSON:
-        return f'call_function with cursor="{uri}"'
-    return f'{"await " if is_script(language) else ""}doorward.read("{uri}")'
-
-
 def _summary(calls: Sequence[Mapping[str, Any]]) -> str:
     """The calls of each function: how many there were, how many failed, how long they took."""
     told = []
@@ -60,12 +52,12 @@ def _used(server: str, amounts: Mapping[str, float]) -> str:
     return f"{server}: {', '.join(f'{name} {amount:.10g}' for name, amount in amounts.items())}"
 
 
-def compact(value: Any) -> str:
+def compact_json(value: Any) -> str:
     """A value as JSON without spaces, which has the fewest tokens."""
     return in_one_line(value, (",", ":"))
 
 
-def as_text(outcome: Outcome, written: Callable[[Any], str] = in_one_line) -> str:
+def outcome_as_text(outcome: Outcome, written: Callable[[Any], str] = in_one_line) -> str:
     """The answer for a reader who gets no structured content: the same content, most important first. `written` makes
     text of a value that is none; the lines of it stand as they are."""
     parts = []

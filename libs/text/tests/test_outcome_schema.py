@@ -10,9 +10,8 @@ import jsonschema_rs
 import pytest
 from doorward.model.outcomes import Artefact, Outcome, Waiting
 from doorward.model.programs import Failure, Frame, Kind
-from doorward.results.outcome_schema import outcome_names, outcome_schema
-from doorward.results.outcome_text import as_dict, as_text
 from doorward_testing.schemas import closed
+from doorward_text import outcome_as_dict, outcome_as_text, outcome_names, outcome_schema
 
 
 @dataclass(frozen=True)
@@ -58,18 +57,18 @@ def test_every_field_is_in_the_schema() -> None:
     """An answer with all that there is has all that the schema names, and nothing else; so has the one of few words."""
     names = ["weight" if each.name == "parts" else each.name for each in fields(Outcome)]
     whole, brief = outcome_schema(PARTS), outcome_names(PARTS)
-    assert [*whole["properties"]] == [*brief["properties"]] == names == [*as_dict(FULL)]
-    jsonschema_rs.validate(closed(whole), as_dict(FULL))
-    assert jsonschema_rs.is_valid({**brief, "additionalProperties": False}, as_dict(FULL))
+    assert [*whole["properties"]] == [*brief["properties"]] == names == [*outcome_as_dict(FULL)]
+    jsonschema_rs.validate(closed(whole), outcome_as_dict(FULL))
+    assert jsonschema_rs.is_valid({**brief, "additionalProperties": False}, outcome_as_dict(FULL))
     assert "weight" not in outcome_schema()["properties"]
-    assert "\nweight: 3 g\n" in as_text(FULL)
+    assert "\nweight: 3 g\n" in outcome_as_text(FULL)
     assert outcome_schema()["properties"]["error"]["properties"]["kind"]["enum"] == [*get_args(Kind)]
 
 
 @pytest.mark.parametrize("outcome", [Outcome(True), Outcome(False), Outcome(False, error=Failure("guard", "", ""))])
 def test_what_is_left_out_is_not_required(outcome: Outcome) -> None:
     """An answer with as little as there may be fits."""
-    jsonschema_rs.validate(closed(outcome_schema()), as_dict(outcome))
+    jsonschema_rs.validate(closed(outcome_schema()), outcome_as_dict(outcome))
 
 
 @pytest.mark.parametrize(
