@@ -68,6 +68,7 @@ COMMANDS = {
     "budgets": {"budgets"},
     "clients": {"connect", "import", "setup"},
     "durable_runs": {"runs", "runs.commit", "runs.undo"},
+    "enhance": {"compile.enhance", "clean.enhancements"},
     "search": {"learned"},
     "policy_rules": {"policy.accept", "policy.explain"},
 }
@@ -286,13 +287,22 @@ def test_what_standard_brings() -> None:
         "doorward.command": {
             *SEVERAL["cli"],
             *("approvals", "audit", "budgets", "learned", "serve", "token", "health", "sandbox"),
-            *("connect", "import", "setup", "runs", "runs.commit", "runs.undo"),
+            *(
+                "connect",
+                "import",
+                "setup",
+                "runs",
+                "runs.commit",
+                "runs.undo",
+                "compile.enhance",
+                "clean.enhancements",
+            ),
             *COMMANDS["policy_rules"],
         },
         "doorward.executor": {"monty"},
         "doorward.plugins": {
             *("approvals", "ast", "audit_jsonl", "budgets", "clients", "cmd", "compat", "keyring", "plans", "runs"),
-            *("program_helpers", "rules", "search", "undo"),
+            *("enhance", "program_helpers", "rules", "search", "undo"),
         },
         "doorward.server_key": {"price", "undo"},
         "doorward.table": {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from doorward.model.abilities import (
-    Enhances,
     HasBaseUrl,
     HasHookspecs,
     HasIdempotencyKey,
@@ -31,7 +30,6 @@ from doorward.model.abilities import (
 )
 
 __all__ = [
-    "Enhances",
     "HasBaseUrl",
     "HasHookspecs",
     "HasIdempotencyKey",

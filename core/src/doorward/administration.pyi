@@ -13,10 +13,9 @@ from doorward.arguments.files import takes_file as takes_file
 from doorward.calls.client_requests import RunClient as RunClient
 from doorward.calls.permissions import nobody_asks as nobody_asks
 from doorward.catalog.catalog import Catalog as Catalog
-from doorward.catalog.enhancements import read as read_enhancement
-from doorward.catalog.enhancements import stored as stored_enhancement
 from doorward.catalog.function_codec import Report as Report
 from doorward.catalog.function_codec import as_json as as_json
+from doorward.catalog.notes import FunctionNotes as FunctionNotes
 from doorward.catalog.schema_inference import SchemaInference as SchemaInference
 from doorward.config.config import Loaded as Loaded
 from doorward.config.config import RESERVED_NAMES as RESERVED_NAMES
@@ -63,8 +62,10 @@ from doorward.data.quoting import indented as indented
 from doorward.data.values import cut as cut_value
 from doorward.data.values import plain as plain_value
 from doorward.data.wording import clean as clean
-from doorward.describe.additions import call as example_call
-from doorward.describe.documentation import documentation as documentation
+from doorward.data.words import stems as stems
+from doorward.describe.cards import PARAMETERS as PARAMETERS
+from doorward.describe.cards import describe_class as describe_class
+from doorward.describe.dialects import dialect_of as dialect_of
 from doorward.describe.schemas import Reader as SchemaReader
 from doorward.describe.schemas import kinds as schema_kinds
 from doorward.describe.schemas import table as schema_table
@@ -84,8 +85,6 @@ from doorward.model.clock import Clock as Clock
 from doorward.model.decisions import ALLOWED as ALLOWED
 from doorward.model.decisions import may_repeat as may_repeat
 from doorward.model.decisions import stricter as stricter
-from doorward.model.enhancement import Documentation as Documentation
-from doorward.model.enhancement import Enhancement as Enhancement
 from doorward.model.interaction import LoginPrompt as LoginPrompt
 from doorward.model.names import qualified as qualified
 from doorward.model.names import some as some
@@ -156,12 +155,11 @@ __all__ = [
     "Clock",
     "Config",
     "Distribution",
-    "Documentation",
     "DocumentedSecrets",
     "EVERYONE",
     "Effects",
-    "Enhancement",
     "Entry",
+    "FunctionNotes",
     "GROUPS",
     "Index",
     "InterceptedRun",
@@ -172,6 +170,7 @@ __all__ = [
     "Manifest",
     "OutcomePart",
     "Outgoing",
+    "PARAMETERS",
     "PLANNED_TEXT",
     "Pattern",
     "Plugins",
@@ -207,9 +206,9 @@ __all__ = [
     "config_layers",
     "contained",
     "cut_value",
-    "documentation",
+    "describe_class",
+    "dialect_of",
     "dump_json",
-    "example_call",
     "exceeds",
     "executors_of",
     "expand",
@@ -263,7 +262,6 @@ __all__ = [
     "planned_in_words",
     "qualified",
     "read_config",
-    "read_enhancement",
     "recorded_files",
     "refuse_link",
     "response_type",
@@ -276,7 +274,7 @@ __all__ = [
     "signature",
     "some",
     "starts_doorward",
-    "stored_enhancement",
+    "stems",
     "stricter",
     "sync_names",
     "takes_file",

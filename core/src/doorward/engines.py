@@ -15,7 +15,6 @@ from doorward.catalog.store import (
     Contents,
     ObservationStore,
     Row,
-    StoredEnhancement,
     StoredObservation,
 )
 from doorward.model.storage import (
@@ -66,7 +65,6 @@ __all__ = [
     "StaleLease",
     "Store",
     "StoredArtefact",
-    "StoredEnhancement",
     "StoredObservation",
     "Stores",
     "require_once",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Literal
 
-from doorward.catalog.store import CatalogReader, Contents, Row, StoredEnhancement, StoredObservation
+from doorward.catalog.store import CatalogReader, Contents, Row, StoredObservation
 
 Entry = tuple[Row, str, bool]
 _numbers = count(1)
@@ -22,7 +22,6 @@ class State:
     functions: dict[int, Entry] = field(default_factory=dict)
     definitions: dict[tuple[str, str], str] = field(default_factory=dict)
     seen: dict[tuple[str, str], StoredObservation] = field(default_factory=dict)
-    enhanced: dict[tuple[str, str], StoredEnhancement] = field(default_factory=dict)
     compiles: int = 0
 
 
@@ -62,8 +61,8 @@ class MemoryCatalog:
         there, self.place = self.place, None
         return ["memory"] if there else []
 
-    def replace(self, contents: Contents, lasts: Callable[[str, str], bool], holds: Callable[[str, str], bool]) -> None:
-        state = without(self._state(), contents.server, lasts, holds)
+    def replace(self, contents: Contents, lasts: Callable[[str, str], bool]) -> None:
+        state = without(self._state(), contents.server, lasts)
         first = max(state.functions, default=0) + 1
         self._commit(
             replace(
@@ -86,14 +85,8 @@ class MemoryCatalog:
     def drop(self, servers: Iterable[str]) -> None:
         state = self._state()
         for server in servers:
-            state = without(state, server, lambda name, digest: False, lambda name, documented: False)
+            state = without(state, server, lambda name, digest: False)
         self._commit(state)
-
-    def enhance(self, server: str, given: Mapping[str, StoredEnhancement | None]) -> None:
-        state = self._state()
-        enhanced = state.enhanced | {(server, name): each for name, each in given.items()}
-        enhanced = {this: each for this, each in enhanced.items() if each}
-        self._commit(replace(state, enhanced=enhanced, compiles=state.compiles + 1))
 
     def merge_observations(
         self, seen: Mapping[tuple[str, str], Callable[[StoredObservation | None], StoredObservation]]
@@ -112,13 +105,12 @@ class MemoryCatalog:
         self.writes += 1
 
 
-def without(state: State, server: str, lasts: Callable[[str, str], bool], holds: Callable[[str, str], bool]) -> State:
+def without(state: State, server: str, lasts: Callable[[str, str], bool]) -> State:
     return State(
         {name: contents for name, contents in state.servers.items() if name != server},
         {number: entry for number, entry in state.functions.items() if entry[0].server != server},
         {this: text for this, text in state.definitions.items() if this[0] != server},
         {this: seen for this, seen in state.seen.items() if this[0] != server or lasts(this[1], seen.digest)},
-        {this: each for this, each in state.enhanced.items() if this[0] != server or holds(this[1], each.documented)},
         state.compiles + 1,
     )
 
@@ -157,9 +149,6 @@ class Reader:
         servers = self.place.state.servers
         return [(s, of.derived[name]) for s, of in servers.items() if name in of.derived and server in (None, s)]
 
-    def questions(self) -> list[tuple[str, str, str]]:
-        return [(*this, each.words) for this, each in self.place.state.enhanced.items() if not each.waits]
-
     def of(self, server: str) -> list[Entry]:
         return [entry for entry in self.place.state.functions.values() if entry[0].server == server]
 
@@ -186,7 +175,3 @@ class Reader:
 
     def observation(self, server: str, name: str) -> StoredObservation | None:
         return self.place.state.seen.get((server, name))
-
-    def enhancements(self, server: str, name: str | None = None) -> list[tuple[str, StoredEnhancement]]:
-        kept = self.place.state.enhanced.items()
-        return [(its, each) for (of, its), each in kept if of == server and name in (None, its)]

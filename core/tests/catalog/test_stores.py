@@ -138,8 +138,8 @@ def test_nothing_answers_as_an_empty_catalog_does(tmp_path: Path) -> None:
     """Before the first compile, too."""
     empty = SqliteCatalog(tmp_path / "catalog.db").made()
     asked: dict[str, Any] = {
-        "servers": (), "reports": (), "settings": (), "derived": ("index",), "questions": (), "function": ("s", "f"), "named": ("s",),
-        "names": ("s", "name", None), "aliases": ("s",), "definition": ("s", "d"), "observation": ("s", "f"), "enhancements": ("s",),
+        "servers": (), "reports": (), "settings": (), "derived": ("index",), "function": ("s", "f"), "named": ("s",),
+        "names": ("s", "name", None), "aliases": ("s",), "definition": ("s", "d"), "observation": ("s", "f"),
     }  # fmt: skip
     for name, given in asked.items():
         assert getattr(EMPTY_CATALOG, name)(*given) == getattr(empty, name)(*given), name

@@ -6,8 +6,7 @@ import json
 
 import pytest
 from doorward import ApiError, ConfigError, ServerError
-from doorward.abilities import Enhances
-from doorward.administration import Documentation, Enhancement
+from doorward_enhance import Documentation, Enhancement, Enhances
 from doorward_llm import LLM
 
 pytestmark = pytest.mark.anyio

@@ -13,22 +13,15 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
 from pydantic_core import from_json
 
-from doorward.catalog import enhancements
 from doorward.catalog.derived import Derived
 from doorward.catalog.empty_catalog import EMPTY_CATALOG
 from doorward.catalog.function_codec import Report, restored
-from doorward.catalog.store import (
-    Broken,
-    CatalogReader,
-    CatalogStore,
-    StoredEnhancement,
-    StoredObservation,
-)
+from doorward.catalog.notes import Notes
+from doorward.catalog.store import Broken, CatalogReader, CatalogStore, StoredObservation
 from doorward.catalog.writer import write
 from doorward.data.json_writing import digest
 from doorward.describe.schemas import closure
 from doorward.host.logs import log
-from doorward.model.enhancement import Enhancement
 from doorward.model.errors import DoorwardError, StateError
 from doorward.model.functions import Compiled, Function, Schema
 from doorward.model.names import Named
@@ -64,8 +57,8 @@ class Catalog:
         self._store = store
         self.seals = seals
         self.drop, self.check, self.touched = store.drop, store.check, store.touched
-        self.merge_observations, self.enhance = store.merge_observations, store.enhance
-        self.derives = Derived()
+        self.merge_observations = store.merge_observations
+        self.derives, self.notes = Derived(), Notes()
         self._broken = False
         try:
             self._opened = store.open() or EMPTY_CATALOG
@@ -82,7 +75,6 @@ class Catalog:
         self.aliases = lru_cache(256)(self._aliases)
         self.first = lru_cache(1024)(self._first)
         self.schema_hash = lru_cache(4096)(self._schema_hash)
-        self.enhancement = lru_cache(4096)(self._enhancement)
         self.caches: list[Cached] = [kept for kept in vars(self).values() if hasattr(kept, "cache_clear")]
 
     def close(self) -> None:
@@ -166,9 +158,13 @@ class Catalog:
         if now == self.seen:
             return False
         self.seen = now
+        self.forget()
+        return True
+
+    def forget(self) -> None:
+        """Forget what was read, and what others made of it."""
         for cached in self.caches:
             cached.cache_clear()
-        return True
 
     def _read(self, make: Callable[..., T], *given: Any) -> T:
         """Decode a stored text. Raises: Broken if it is not one that was stored here."""
@@ -233,29 +229,9 @@ class Catalog:
         """What was observed of a function's results."""
         return self._reader.observation(server, name)
 
-    def enhancements(self, server: str) -> dict[str, StoredEnhancement]:
-        """What models would add to the functions of a server, by their names, whether it still holds or not."""
-        return dict(self._reader.enhancements(server))
-
-    def documented(self, function: Function) -> str:
-        """A hash of all that is documented of a function."""
-        return enhancements.documented(function, lambda name: self.definition(function.server, name))
-
-    def _enhancement(self, server: str, name: str) -> Enhancement | None:
-        """What a model adds to the documentation of a function as it is now, if that waits for nobody's yes."""
-        for _, stored in self._reader.enhancements(server, name):
-            function = self.function(server, name)
-            if function and not stored.waits and self.documented(function) == stored.documented:
-                return self._read(enhancements.read, stored.record)
-        return None
-
     def derived(self, name: str, server: str | None = None) -> dict[str, bytes]:
         """What was derived under this name of the functions of each server, or of one; see `derives`."""
         return dict(self._reader.derived(name, server))
-
-    def questions(self) -> list[tuple[str, str, str]]:
-        """The words by which functions are found besides their own: server, name of the function, words."""
-        return self._reader.questions()
 
     def functions(self, server: str) -> Iterable[Function]:
         """All functions of a server, in the order of its document."""

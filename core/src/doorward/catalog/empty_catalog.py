@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from doorward.catalog.store import CatalogReader, Row, StoredEnhancement, StoredObservation
+from doorward.catalog.store import CatalogReader, Row, StoredObservation
 
 
 class _EmptyCatalog:
@@ -22,9 +22,6 @@ class _EmptyCatalog:
         return []
 
     def derived(self, name: str, server: str | None = None) -> list[tuple[str, bytes]]:
-        return []
-
-    def questions(self) -> list[tuple[str, str, str]]:
         return []
 
     def settings(self) -> dict[str, str]:
@@ -50,9 +47,6 @@ class _EmptyCatalog:
 
     def observation(self, server: str, name: str) -> StoredObservation | None:
         return None
-
-    def enhancements(self, server: str, name: str | None = None) -> list[tuple[str, StoredEnhancement]]:
-        return []
 
     def discard(self, why: object) -> None: ...
 

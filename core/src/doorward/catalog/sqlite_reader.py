@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from doorward.catalog.store import Broken, Row, StoredEnhancement, StoredObservation
+from doorward.catalog.store import Broken, Row, StoredObservation
 from doorward.host.sqlite_file import SqliteFile
 
 DISCARD_WAIT_SECONDS = 2.0
@@ -60,9 +60,6 @@ class SqliteReader:
             return self._rows("SELECT server, content FROM derived WHERE name = ? ORDER BY server", [name])
         return self._rows("SELECT server, content FROM derived WHERE server = ? AND name = ?", [server, name])
 
-    def questions(self) -> list[tuple[str, str, str]]:
-        return self._rows("SELECT server, name, words FROM enhancements WHERE NOT waits")
-
     def function(self, server: str, name: str) -> Row | None:
         rows = self._rows(
             "SELECT server, name, record FROM functions WHERE server = :server AND name = :name "
@@ -105,14 +102,6 @@ class SqliteReader:
             "SELECT digest, shape, times, last FROM observed WHERE server = ? AND name = ?", (server, name)
         )
         return StoredObservation(*rows[0]) if rows else None
-
-    def enhancements(self, server: str, name: str | None = None) -> list[tuple[str, StoredEnhancement]]:
-        of_one, values = ("", [server]) if name is None else (" AND name = ?", [server, name])
-        stored = f"SELECT name, documented, record, words, waits FROM enhancements WHERE server = ?{of_one}"  # noqa: S608
-        return [
-            (name, StoredEnhancement(documented, record, words, bool(waits)))
-            for name, documented, record, words, waits in self._rows(stored, values)
-        ]
 
 
 @contextlib.contextmanager

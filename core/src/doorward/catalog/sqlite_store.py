@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from doorward.catalog.sqlite_reader import SqliteReader, state_errors
-from doorward.catalog.store import Contents, StoredEnhancement, StoredObservation
+from doorward.catalog.store import Contents, StoredObservation
 from doorward.host.sqlite_file import SqliteFile
 from doorward.host.sqlite_layout import SqliteLayout
 from doorward.model.errors import StateError
@@ -82,7 +82,7 @@ CREATE INDEX "functions_by_original" ON "functions" ("original", "server");
 CREATE TABLE "derived" ("server" TEXT, "name" TEXT, "content" BLOB, PRIMARY KEY ("server", "name"))"""
 
 LAYOUT = SqliteLayout((_tables, _segments, _derived), "SELECT number FROM compiles", first=5, made=_MADE)
-"""What models wrote was paid for, and cannot be compiled again: a change of the tables is a further step."""
+"""`enhancements` is read once by the plugin that stores them now: a change of the tables is a further step."""
 
 
 class SqliteCatalog:
@@ -120,11 +120,11 @@ class SqliteCatalog:
     def remove(self) -> list[str]:
         return [str(file) for file in self._file.remove()]
 
-    def replace(self, contents: Contents, lasts: Callable[[str, str], bool], holds: Callable[[str, str], bool]) -> None:
+    def replace(self, contents: Contents, lasts: Callable[[str, str], bool]) -> None:
         server = contents.server
 
         def write(db: sqlite3.Connection) -> None:
-            _forget(db, server, lasts, holds)
+            _forget(db, server, lasts)
             first = db.execute("SELECT coalesce(max(id), 0) + 1 FROM functions").fetchone()[0]
             db.executemany(
                 "INSERT INTO functions VALUES (?, ?, ?, ?, ?, ?)",
@@ -153,18 +153,7 @@ class SqliteCatalog:
     def drop(self, servers: Iterable[str]) -> None:
         def write(db: sqlite3.Connection) -> None:
             for server in servers:
-                _forget(db, server, lambda name, digest: False, lambda name, documented: False)
-
-        self._write(write)
-
-    def enhance(self, server: str, given: Mapping[str, StoredEnhancement | None]) -> None:
-        def write(db: sqlite3.Connection) -> None:
-            db.execute("UPDATE compiles SET number = number + 1")
-            _remove(db, "enhancements", server, given)
-            db.executemany(
-                "INSERT INTO enhancements VALUES (?, ?, ?, ?, ?, ?)",
-                [(server, name, *enhancement) for name, enhancement in given.items() if enhancement],
-            )
+                _forget(db, server, lambda name, digest: False)
 
         self._write(write)
 
@@ -204,9 +193,7 @@ class SqliteCatalog:
                 db.execute("INSERT OR REPLACE INTO observed VALUES (?, ?, ?, ?, ?, ?)", (*this, *new))
 
 
-def _forget(
-    db: sqlite3.Connection, server: str, lasts: Callable[[str, str], bool], holds: Callable[[str, str], bool]
-) -> None:
+def _forget(db: sqlite3.Connection, server: str, lasts: Callable[[str, str], bool]) -> None:
     db.execute("UPDATE compiles SET number = number + 1")
     for table, column in (
         ("functions", "server"),
@@ -216,10 +203,5 @@ def _forget(
     ):
         db.execute(f"DELETE FROM {table} WHERE {column} = ?", [server])  # noqa: S608
     seen = db.execute("SELECT name, digest FROM observed WHERE server = ?", [server]).fetchall()
-    _remove(db, "observed", server, [name for name, digest in seen if not lasts(name, digest)])
-    enhanced = db.execute("SELECT name, documented FROM enhancements WHERE server = ?", [server]).fetchall()
-    _remove(db, "enhancements", server, [name for name, documented in enhanced if not holds(name, documented)])
-
-
-def _remove(db: sqlite3.Connection, table: str, server: str, names: Iterable[str]) -> None:
-    db.executemany(f"DELETE FROM {table} WHERE server = ? AND name = ?", [(server, name) for name in names])  # noqa: S608
+    gone = [(server, name) for name, digest in seen if not lasts(name, digest)]
+    db.executemany("DELETE FROM observed WHERE server = ? AND name = ?", gone)

@@ -43,17 +43,6 @@ class StoredObservation(NamedTuple):
     last: float
 
 
-class StoredEnhancement(NamedTuple):
-    """What a model would add to one function's documentation, as JSON text: the hash of what was documented at that
-    time, the words by which the function is found, and whether it still waits for a person's yes. Nobody but whoever
-    says yes is shown what waits."""
-
-    documented: str
-    record: str
-    words: str
-    waits: bool
-
-
 @dataclass(frozen=True, slots=True)
 class Contents:
     """A server's compile as it is stored. Functions are in the order of their document, each with its original id and
@@ -90,9 +79,6 @@ class CatalogReader(Protocol):
     def derived(self, name: str, server: str | None = None) -> list[tuple[str, bytes]]:
         """What has this name in `Contents.derived` of all servers, ordered by their names, or of one: server, bytes."""
 
-    def questions(self) -> list[tuple[str, str, str]]:
-        """The `words` of the enhancements that wait for nobody: server, name of the function, words."""
-
     def function(self, server: str, name: str) -> Row | None:
         """A function by its name, or else by its original id."""
 
@@ -113,9 +99,6 @@ class CatalogReader(Protocol):
 
     def observation(self, server: str, name: str) -> StoredObservation | None:
         """What was observed of a function's results."""
-
-    def enhancements(self, server: str, name: str | None = None) -> list[tuple[str, StoredEnhancement]]:
-        """What models would add to all functions of a server, or to one, by the functions' names."""
 
     def discard(self, why: object) -> None:
         """Put this useless catalog aside, if it is still stored. For threads. Raises: StateError, ConfigError."""
@@ -147,21 +130,16 @@ class CatalogStore(Protocol):
     def check(self) -> None:
         """Check all of it, and put it aside if it is broken."""
 
-    def replace(self, contents: Contents, lasts: Callable[[str, str], bool], holds: Callable[[str, str], bool]) -> None:
+    def replace(self, contents: Contents, lasts: Callable[[str, str], bool]) -> None:
         """Replace everything of a server in one transaction: readers see the old or the new, a kill leaves the old.
-        Observed results are kept if `lasts` says so, by the function's name and digest; enhancements if `holds` says
-        so, by the function's name and `documented`."""
+        Observed results are kept if `lasts` says so, by the function's name and digest."""
 
     def replace_derived(self, server: str, name: str, content: bytes) -> None:
         """Put this in the place of what has this name in `Contents.derived` of a server, if the server is there. No
         catalog is made anew for this, and readers need not see it before the next compile."""
 
     def drop(self, servers: Iterable[str]) -> None:
-        """Forget servers, what was observed of their results, and their enhancements, in one transaction."""
-
-    def enhance(self, server: str, given: Mapping[str, StoredEnhancement | None]) -> None:
-        """Put these enhancements in the place of those that functions had, in one transaction; `None` leaves a function
-        without one."""
+        """Forget servers, and what was observed of their results, in one transaction."""
 
     def merge_observations(
         self, seen: Mapping[tuple[str, str], Callable[[StoredObservation | None], StoredObservation]]

@@ -9,7 +9,6 @@ from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING
 
-from doorward.catalog.enhancements import holds
 from doorward.catalog.function_codec import Report, as_json, scrubbed
 from doorward.catalog.schema_inference import lasts, with_observed
 from doorward.catalog.store import CatalogStore, Contents, Row
@@ -56,8 +55,7 @@ def write(
             (name, scrub(as_json(s))) for name, s in {scrub(n): s for n, s in compiled.definitions.items()}.items()
         ],
     )
-    rows = [row for row, *_ in contents.functions]
-    replace = partial(to.replace, contents, lasts(f for f, _ in functions), holds(rows, contents.definitions))
+    replace = partial(to.replace, contents, lasts(f for f, _ in functions))
     if seals is None:
         replace()
     else:

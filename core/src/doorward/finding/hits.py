@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from doorward.describe import additions
 from doorward.describe.schemas import Reader
 from doorward.finding.results_in_brief import in_brief
 from doorward.model.decisions import effect
@@ -30,9 +29,7 @@ class Hits:
     def shown(self, hit: Hit, *, numbered: bool) -> dict[str, Any]:
         """`{"function", "summary", …}`; what is not so is left out. `numbered`: several questions were asked."""
         function = hit.function
-        enhancement = self._catalog.enhancement(function.server, function.name)
         summary = " ".join((function.summary or function.description)[:400].split())[:160]
-        better = additions.in_a_hit(enhancement) if enhancement else ""
         more: dict[str, Any] = {
             "answers": [*hit.answers] if numbered else [],
             "read_only": effect(function) == "read",
@@ -43,7 +40,7 @@ class Hits:
             "matched": [*hit.matched],
         }
         told = {key: value for key, value in more.items() if value}
-        return {"function": function.qualified, "summary": better or summary, **told}
+        return {"function": function.qualified, "summary": self._catalog.notes.summary(function) or summary, **told}
 
     def _gives(self, function: Function) -> str:
         seen = self._seen(function)

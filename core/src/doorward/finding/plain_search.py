@@ -39,7 +39,7 @@ class PlainSearch(SearchEngine):
             functions += of_server
         if search.read_only is not None:
             functions = [each for each in functions if (effect(each) == "read") == search.read_only]
-        more = {f"{server}.{name}": words for server, name, words in self._catalog.questions()}
+        more = {f"{server}.{name}": words for server, name, words in self._catalog.notes.words()}
         rankings = [await off_loop(partial(_ranked, functions, query, more)) for query in search.queries]
         best: dict[str, tuple[int, int, Function]] = {}
         answers: dict[str, list[int]] = {}
@@ -57,7 +57,7 @@ class PlainSearch(SearchEngine):
         return _ranked(functions, " ".join(words), {})[:most]
 
 
-def _ranked(functions: Sequence[Function], query: str, more: Mapping[str, str]) -> list[Function]:
+def _ranked(functions: Sequence[Function], query: str, more: Mapping[str, Sequence[str]]) -> list[Function]:
     """Those that have any of the words, best first; without words, all in their order. `more` has further stems of
     functions."""
     tags = [tag.strip('"').lower() for tag in _TAG.findall(query)]
@@ -67,7 +67,7 @@ def _ranked(functions: Sequence[Function], query: str, more: Mapping[str, str]) 
     words = words - {stem(word) for word in STOP_WORDS} or words
     if not words:
         return [*functions]
-    scored = [(_score(each, words, written, more.get(each.qualified, "")), each) for each in functions]
+    scored = [(_score(each, words, written, more.get(each.qualified, ())), each) for each in functions]
     return [function for score, function in sorted(scored, key=lambda each: -each[0]) if score]
 
 
@@ -77,11 +77,11 @@ def _tagged(function: Function, asked: str) -> bool:
     return any(tag.startswith(asked[:-1]) for tag in tags) if asked.endswith("*") else asked in tags
 
 
-def _score(function: Function, words: set[str], written: Sequence[str], more: str) -> int:
+def _score(function: Function, words: set[str], written: Sequence[str], more: Sequence[str]) -> int:
     name = split_words(function.name)
     if written in (name, [*split_words(function.server), *name]):
         return 1000
     takes = [*function.parameters.get("properties", {})]
     text = " ".join([function.server, function.summary, function.description, *function.tags, *takes])
-    named, said = {*map(stem, name)}, {*map(stem, split_words(text)), *more.split()}
+    named, said = {*map(stem, name)}, {*map(stem, split_words(text)), *more}
     return sum(_NAME * (word in named) + _TEXT * (word in said) for word in words)

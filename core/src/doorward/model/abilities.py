@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from doorward.model.enhancement import Documentation, Enhancement
     from doorward.model.functions import Function
     from doorward.model.interaction import LoginPrompt
     from doorward.model.settings import Settings
@@ -66,15 +65,6 @@ class SupportsServerCheck(Protocol):
     Raises: ServerError, ConfigError."""
 
     async def check(self, functions: Sequence[Function]) -> Sequence[tuple[str, bool, str]]: ...
-
-
-@runtime_checkable
-class Enhances(Protocol):
-    """A source that asks a model what it would add to the documentation of a function of another server, for
-    `doorward compile --enhance`. Core checks, bounds and keeps the answer, and asks again in another run where this
-    raises. Raises: ServerError; ConfigError if to ask for the next function is useless, too."""
-
-    async def enhance(self, documentation: Documentation) -> Enhancement: ...
 
 
 # Of the settings of sources.

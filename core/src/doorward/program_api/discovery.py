@@ -9,11 +9,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from doorward.calls.items import declared
+from doorward.catalog.notes import MAX_CARD_CHARS, MAX_FULL_CHARS
 from doorward.catalog.schema_inference import is_open
 from doorward.config.config import module_name
 from doorward.data.cursors import cursor_at, offset_of
 from doorward.data.quoting import in_a_line
-from doorward.describe import additions, cards, signatures
+from doorward.describe import cards, signatures
 from doorward.describe.dialects import dialect_of
 from doorward.describe.schemas import Definitions
 from doorward.finding.allowed_functions import AllowedFunctions
@@ -221,7 +222,7 @@ class Discovery:
             "text": text
             + self._told(function, asker)
             + self._related(function, asker)
-            + self._added(function, additions.MAX_CARD_CHARS, language),
+            + self._catalog.notes.card(function, language, dialect_of(language), MAX_CARD_CHARS),
         }
 
     def _told(self, function: Function, asker: Program) -> str:
@@ -264,12 +265,6 @@ class Discovery:
             return False
         return True
 
-    def _added(self, function: Function, room: int, language: str) -> str:
-        """What a model adds to a function's documentation, as the end of a text."""
-        enhancement = self._catalog.enhancement(function.server, function.name)
-        text = additions.added(function, enhancement, room, dialect_of(language)) if enhancement else ""
-        return f"\n\n{text}" if text else ""
-
     def list_in(self, name: str, principal: str) -> tuple[tuple[str, ...], str]:
         """The key of the only list in a function's result schema, empty if there are none or several; and its route.
 
@@ -301,8 +296,9 @@ class Discovery:
             function = replace(function, returns=seen.schema)
         found = {"function": f"{function.qualified}#{asked[:100]}"}
         if text := cards.describe_class(function, definitions, asked, language):
-            whole = self._added(function, additions.MAX_FULL_CHARS, language) if asked == cards.PARAMETERS else ""
-            return found | {"text": text + whole}
+            if asked == cards.PARAMETERS:
+                text += self._catalog.notes.card(function, language, dialect_of(language), MAX_FULL_CHARS)
+            return found | {"text": text}
         known = ", ".join(cards.class_names(function, definitions)[:30]) or "none"
         return found | {"error": f"{function.qualified} has no class {asked[:100]!r}. Its classes: {known}"}
 

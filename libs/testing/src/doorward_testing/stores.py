@@ -13,7 +13,6 @@ from doorward.engines import (
     CatalogStore,
     Contents,
     Row,
-    StoredEnhancement,
     StoredObservation,
 )
 
@@ -45,10 +44,6 @@ def _seen(digest: str, times: int) -> StoredObservation:
     return StoredObservation(digest, "{}", times, 12.5)
 
 
-def _added(documented: str, words: str, *, waits: bool = False) -> StoredEnhancement:
-    return StoredEnhancement(documented, "{}", words, waits)
-
-
 class CatalogStoreConformance:
     """For engines that store the catalog. Override `store`: an empty store in the folder; two stores of one folder
     share their contents."""
@@ -65,7 +60,7 @@ class CatalogStoreConformance:
         """A reader that was open before `one` and `two` were stored."""
         reader = kept.made()
         for server in ("two", "one"):
-            kept.replace(_contents(server), _none, _none)
+            kept.replace(_contents(server), _none)
         yield reader
         reader.close()
 
@@ -75,7 +70,7 @@ class CatalogStoreConformance:
         assert not kept.touched()
         kept.check()
         assert kept.remove() == []
-        self.store(tmp_path).replace(_contents("one"), _none, _none)
+        self.store(tmp_path).replace(_contents("one"), _none)
         assert kept.touched()
         reader = kept.open()
         assert reader is not None
@@ -110,7 +105,7 @@ class CatalogStoreConformance:
     def test_a_compile_replaces_its_server(self, kept: CatalogStore, reader: CatalogReader) -> None:
         """It replaces the whole server and no other. An open reader sees the change, and a new version."""
         before = reader.version()
-        kept.replace(_contents("one", ["get_cow"], definitions=[]), _none, _none)
+        kept.replace(_contents("one", ["get_cow"], definitions=[]), _none)
         assert reader.version() != before
         assert reader.names("one", "name", None) == ("get_cow",)
         assert reader.definition("one", "Thing") is None
@@ -146,12 +141,12 @@ class CatalogStoreConformance:
         kept.merge_observations({("one", "get_cat"): lambda before: _seen("a", 1)})
         before = reader.version()
         with pytest.raises(ZeroDivisionError):
-            kept.replace(_contents("one", ["get_cow"], definitions=failing()), _none, _none)
+            kept.replace(_contents("one", ["get_cow"], definitions=failing()), _none)
         assert reader.version() == before
         assert reader.names("one", "name", None) == _NAMES
         assert reader.definition("one", "Thing") == '{"type":"object"}'
         assert reader.observation("one", "get_cat") == _seen("a", 1)
-        kept.replace(_contents("one"), _none, _none)
+        kept.replace(_contents("one"), _none)
 
     def test_what_was_seen_is_merged(self, kept: CatalogStore, reader: CatalogReader) -> None:
         """They are merged with the stored ones, all or none; the version of the catalog stays."""
@@ -187,53 +182,12 @@ class CatalogStoreConformance:
             asked.append((name, digest))
             return name == "get_cat"
 
-        kept.replace(_contents("one"), lasts, _none)
+        kept.replace(_contents("one"), lasts)
         assert sorted(asked) == [("get_cat", "of get_cat"), ("list_dogs", "of list_dogs")]
         assert reader.observation("one", "get_cat") is not None
         assert reader.observation("one", "list_dogs") is None
         kept.drop(["two"])
         assert reader.observation("two", "get_cat") is None
-
-    def test_what_models_wrote_is_kept(self, kept: CatalogStore, reader: CatalogReader) -> None:
-        """It is stored and removed by function, apart from the functions, and makes another version."""
-        before, rows = reader.version(), [*reader.functions("one")]
-        kept.enhance("one", {"get_cat": _added("a", "purr"), "list_dogs": _added("b", "bark", waits=True)})
-        assert reader.version() != before
-        assert [*reader.functions("one")] == rows
-        assert dict(reader.enhancements("one")) == {
-            "get_cat": _added("a", "purr"),
-            "list_dogs": _added("b", "bark", waits=True),
-        }
-        assert reader.enhancements("one", "get_cat") == [("get_cat", _added("a", "purr"))]
-        assert reader.enhancements("one", "cat") == reader.enhancements("two") == []
-        kept.enhance("one", {"get_cat": _added("c", "mew"), "list_dogs": None, "none": None})
-        assert reader.enhancements("one") == [("get_cat", _added("c", "mew"))]
-        kept.drop(["one"])
-        assert reader.enhancements("one") == []
-
-    def test_what_models_wrote_can_be_searched(self, kept: CatalogStore, reader: CatalogReader) -> None:
-        """The words of all servers at once, unless they wait; a compile keeps them."""
-        kept.enhance("one", {"get_cat": _added("a", "purr"), "list_dogs": _added("b", "bark", waits=True)})
-        assert reader.questions() == [("one", "get_cat", "purr")]
-        kept.enhance("one", {"get_cat": None, "list_dogs": _added("b", "bark")})
-        kept.replace(_contents("one"), _none, lambda name, documented: True)
-        assert reader.questions() == [("one", "list_dogs", "bark")]
-
-    def test_what_models_wrote_lasts_as_long_as_it_holds(self, kept: CatalogStore, reader: CatalogReader) -> None:
-        """A compile says of each whether it stays, and of no other server's."""
-        kept.enhance("one", {name: _added(f"of {name}", "purr") for name in _NAMES})
-        kept.enhance("two", {"get_cat": _added("a", "purr")})
-        asked = []
-
-        def holds(name: str, documented: str) -> bool:
-            asked.append((name, documented))
-            return name == "get_cat"
-
-        kept.replace(_contents("one"), _none, holds)
-        assert sorted(asked) == sorted((name, f"of {name}") for name in _NAMES)
-        assert [name for name, _ in reader.enhancements("one")] == ["get_cat"]
-        assert [name for name, _ in reader.enhancements("two")] == ["get_cat"]
-        assert sorted(reader.questions()) == [(server, "get_cat", "purr") for server in ("one", "two")]
 
     @pytest.mark.parametrize("way", ["remove", "discard"])
     def test_what_is_removed_is_not_current(self, kept: CatalogStore, reader: CatalogReader, way: str) -> None:

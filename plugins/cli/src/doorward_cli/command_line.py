@@ -46,14 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _command(word: str) -> object:
     """The click command of this name, with what is below it. Exits with advice if there is none."""
-    if "." not in word and (found := _installed(word)) is not None:
+    if "." not in word and (found := installed_command(word)) is not None:
         import click
 
         if not isinstance(found, click.Group):
             return found
         from doorward_cli.sub_commands import with_sub_commands
 
-        return with_sub_commands(found, lambda name: _installed(f"{word}.{name}"), lambda: _below(word))
+        return with_sub_commands(found, lambda name: installed_command(f"{word}.{name}"), lambda: _below(word))
     from difflib import get_close_matches
 
     near = get_close_matches(word, {name for name in (*_commands(), *well_known()) if "." not in name})
@@ -61,7 +61,7 @@ def _command(word: str) -> object:
     return None
 
 
-def _installed(name: str) -> Any:
+def installed_command(name: str) -> Any:
     """What an entry point of this name gives, or `None`. Exits with advice if it is known, and not installed."""
     if (own := own_entry_points().get(name)) is not None:
         return own.load()

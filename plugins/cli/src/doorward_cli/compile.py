@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,6 +15,7 @@ import anyio
 import click
 from doorward.administration import indented
 
+from doorward_cli.command_line import installed_command
 from doorward_cli.completion import complete_servers
 from doorward_cli.server_check import check_server
 from doorward_cli.shared import Project, common, described, plain, print_json, say
@@ -24,10 +24,31 @@ if TYPE_CHECKING:
     from doorward import DoorwardError, Gateway
     from doorward.administration import Loaded, Report
 
-    from doorward_cli.enhance import Asking, Told
-
 MAX_LISTED = 10
 """Skipped operations and warnings of a server that are listed without `--verbose`."""
+
+
+class Result(Protocol):
+    """What a step of a compile did. It is `complete` if there is nothing to go on with."""
+
+    @property
+    def complete(self) -> bool: ...
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        ...
+
+    def lines(self) -> Iterable[str]:
+        """As lines of text."""
+        ...
+
+
+class Step(Protocol):
+    """A step after a compile that another distribution brings, by the callback of its command `compile.enhance`."""
+
+    async def run(self, gate: Gateway, servers: Sequence[str], kept: Loaded | None) -> Result:
+        """Do it for the servers of these modules."""
+        ...
 
 
 class Advice(Protocol):
@@ -76,9 +97,7 @@ def compile(
         raise click.UsageError("--probe makes calls, --dry-run does nothing: choose one")
     asking = None
     if enhance:
-        from doorward_cli.enhance import Asking, dollars
-
-        asking = Asking(enhance_with, dollars(budget), dry_run, verbose)
+        asking = installed_command("compile.enhance").callback(enhance_with, budget, dry_run=dry_run, verbose=verbose)
     elif enhance_with:
         raise click.UsageError("--enhance-with says who is asked by --enhance: give both")
     return compile_now(project, servers, dry_run=dry_run, force=force, verbose=verbose, probe=probe, asking=asking)
@@ -104,11 +123,7 @@ def clean(project: Project, names: tuple[str, ...], again: bool, enhancements: b
     loaded = project.load()
     catalog = Stores.in_folder(loaded.state_folder()).catalog
     if enhancements:
-        from doorward.administration import module_name
-
-        from doorward_cli.enhance import remove
-
-        removed = remove(catalog, map(module_name, loaded.servers), names)
+        removed = installed_command("clean.enhancements").callback(loaded, names)
     else:
         removed = [*catalog.remove(), *_removed_by_plugins(loaded)]
     if again:
@@ -127,7 +142,7 @@ def _removed_by_plugins(loaded: Loaded) -> list[str]:
     index, config = find_index(), loaded.config
     used = [name for name in (*config.plugins, *config.capabilities) if index.named("plugin", name)]
     found = [getattr(Plugins(index).driver("plugin", name), "clean", None) for name in dict.fromkeys(used)]
-    return [removed for clean in found if callable(clean) for removed in clean(loaded.state_folder())]
+    return [removed for clean in found if callable(clean) for removed in anyio.run(clean, loaded)]
 
 
 def compile_now(
@@ -138,7 +153,7 @@ def compile_now(
     force: bool = False,
     verbose: bool = False,
     probe: bool = False,
-    asking: Asking | None = None,
+    asking: Step | None = None,
     check: bool = False,
     advise: Callable[[Gateway], Advice | None] = lambda gate: None,
 ) -> int:
@@ -147,7 +162,7 @@ def compile_now(
     loaded, options = project.load(), _Options(servers, dry_run, force, verbose, probe, asking, check)
     if not dry_run:
         return anyio.run(_compile, project, loaded, options, None, advise)
-    kept = loaded.state_folder()
+    kept = loaded
     with tempfile.TemporaryDirectory(prefix="doorward-") as folder:  # a gateway writes to its state folder
         loaded = replace(loaded, config=loaded.config.model_copy(update={"state": Path(folder)}))
         return anyio.run(_compile, project, loaded, options, kept, advise)
@@ -160,7 +175,7 @@ class _Options:
     force: bool
     verbose: bool
     probe: bool
-    asking: Asking | None
+    asking: Step | None
     check: bool
 
 
@@ -168,10 +183,10 @@ async def _compile(
     project: Project,
     loaded: Loaded,
     options: _Options,
-    kept: Path | None,
+    kept: Loaded | None,
     advise: Callable[[Gateway], Advice | None],
 ) -> int:
-    """`kept` is the state folder for what is kept all the same, if the gateway's own is not the configured one."""
+    """`kept` is the configuration that says where to keep what is kept all the same, if the gateway has another."""
     began, dry_run = time.time(), options.dry_run
     async with project.gateway(loaded, ready=False) as gate:
         first = not gate.catalog.reports()
@@ -246,23 +261,11 @@ async def _results(gate: Gateway, wanted: tuple[str, ...], dry_run: bool, force:
     return {name: _Result(reports.get(name), wrong.get(name)) for name in names}
 
 
-async def _enhanced(gate: Gateway, asking: Asking, results: Mapping[str, _Result], kept: Path | None) -> Told:
+async def _enhanced(gate: Gateway, asking: Step, results: Mapping[str, _Result], kept: Loaded | None) -> Result:
     from doorward.administration import module_name
 
-    from doorward_cli.enhance import enhance
-
     gate.catalog.refresh()
-    servers = [module_name(name) for name, result in results.items() if result.report is not None]
-    with contextlib.ExitStack() as stack:
-        to = gate.catalog
-        if kept is not None:
-            from doorward.administration import Catalog
-            from doorward.engines import Stores
-
-            to = stack.enter_context(contextlib.closing(Catalog(Stores.in_folder(kept).catalog)))
-        told = await enhance(gate, asking, servers, to)
-    gate.catalog.refresh()
-    return told
+    return await asking.run(gate, [module_name(n) for n, result in results.items() if result.report is not None], kept)
 
 
 async def _probed(gate: Gateway, results: Mapping[str, _Result]) -> dict[str, dict[str, str]]:

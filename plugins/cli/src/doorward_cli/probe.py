@@ -19,7 +19,7 @@ _PARALLEL_CALLS = 4
 
 async def probe(gate: Gateway, servers: Collection[str]) -> dict[str, dict[str, str]]:
     """Call each function of these servers that declares to be read-only, and has results of unknown shape: without
-    arguments, or with those that a model made for it. Policy, guards and limits hold for these calls as for any other.
+    arguments, or with those of a plugin's notes. Policy, guards and limits hold for these calls as for any other.
 
     Returns: by function, `{"result": ANNOTATION}` or `{"failed": WHY}`.
     """
@@ -48,9 +48,7 @@ def _arguments(gate: Gateway, function: Function) -> Mapping[str, Any] | None:
     """Arguments to call a function with; `None` if it is not to be called."""
     if not function.read_only or function.returns is not None or gate.broker.observed.of(function) is not None:
         return None
-    added = gate.catalog.enhancement(function.server, function.name)
-    for given in ({}, added.probe if added else None):
+    for given in ({}, *gate.catalog.notes.arguments(function)):
         with suppress(InvalidArguments):
-            if given is not None:
-                return bind_arguments(function, (), given, gate.catalog)
+            return bind_arguments(function, (), given, gate.catalog)
     return None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from doorward import ApiError, ConfigError
-from doorward.administration import Documentation, Enhancement
+from doorward_enhance import Documentation, Enhancement
 
 from doorward_llm.answers import Expected, Misfit
 

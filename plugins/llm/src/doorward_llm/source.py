@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from doorward import Call, Compiled, Function, ServerContext, Settings
-from doorward.administration import Documentation, Enhancement
 
 from doorward_llm.functions import functions
 from doorward_llm.settings import LLMSettings
 
 if TYPE_CHECKING:
+    from doorward_enhance import Documentation, Enhancement
+
     from doorward_llm.asking import Asking
     from doorward_llm.models import Models
 

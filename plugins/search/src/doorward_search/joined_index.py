@@ -70,8 +70,8 @@ class JoinedIndex:
             returned = [function.returns for function in functions]
             missing[name] = functions, closure(returned, partial(catalog.definition, name))
         questions: dict[str, dict[str, list[str]]] = {}
-        for server, name, words in catalog.questions():
-            questions.setdefault(server, {})[name] = words.split()
+        for server, name, words in catalog.notes.words():
+            questions.setdefault(server, {})[name] = [*words]
 
         def join() -> Index | Outdated:
             from doorward_search.index import Index  # numpy takes a tenth of a second: not when a gateway starts

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from functools import cached_property, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from doorward import (
@@ -27,6 +26,8 @@ from doorward_search.learning.sqlite_lessons import SqliteLessons
 from doorward_search.settings import SearchSettings
 
 if TYPE_CHECKING:
+    from doorward.administration import Loaded
+
     from doorward_search.engine import Engine
     from doorward_search.graph.graphs import Graphs
     from doorward_search.joined_index import JoinedIndex
@@ -44,11 +45,11 @@ class Search:
         self._task: asyncio.Task[None] | None = None
 
     @staticmethod
-    def clean(state: Path) -> list[str]:
+    async def clean(loaded: Loaded) -> list[str]:
         """Remove from the state folder what is made again of the catalog. Returns: what was there."""
         from doorward_search.views.vector_file import VectorFile
 
-        return VectorFile(state).remove()
+        return VectorFile(loaded.state_folder()).remove()
 
     @hookimpl
     def gateway_made(self, gateway: Gateway) -> None:

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from doorward import Function, InvalidArguments, ServerError
-from doorward.administration import Catalog, Enhancement, as_json, bind_arguments, clean, plain_value
+from doorward.administration import Catalog, as_json, bind_arguments, clean, plain_value
+
+from doorward_enhance.enhancement import Enhancement
 
 MAX_SUMMARY_CHARS = 140
 MAX_DESCRIPTION_CHARS = 800

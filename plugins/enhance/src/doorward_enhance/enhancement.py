@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Documentation:
 
 @dataclass(frozen=True, slots=True)
 class Enhancement:
-    """What a model would add to a function's documentation. It is checked by core: whatever is no clean text of a
+    """What a model would add to a function's documentation. It is checked: whatever is no clean text of a
     bounded size, or does not fit the function's schema, is left out.
 
     `notes` are about parameters, by their names. `examples` are the arguments of calls. `questions` are what somebody
@@ -38,3 +38,12 @@ class Enhancement:
     model: str = ""
     cost: float | None = None
     failure: str = ""
+
+
+@runtime_checkable
+class Enhances(Protocol):
+    """A source that asks a model what it would add to the documentation of a function of another server, for
+    `doorward compile --enhance`. The answer is checked, bounded and stored; where this raises, the function is asked
+    about again in another run. Raises: ServerError; ConfigError if to ask for the next function is useless, too."""
+
+    async def enhance(self, documentation: Documentation) -> Enhancement: ...

@@ -5,25 +5,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import anyio
-import anyio.to_thread
 from doorward import ConfigError, DoorwardError, Function, Gateway, ServerError, StateError
-from doorward.abilities import Enhances
-from doorward.administration import (
-    Catalog,
-    Documentation,
-    Enhancement,
-    documentation,
-    expected,
-    read_enhancement,
-    stored_enhancement,
-)
-from doorward.engines import StoredEnhancement
+from doorward.administration import expected
 
-from doorward_cli.enhancing.answer_checks import checked, cost_of
-from doorward_cli.enhancing.budget import Budget
+from doorward_enhance.answer_checks import checked, cost_of
+from doorward_enhance.budget import Budget
+from doorward_enhance.documentation import documentation
+from doorward_enhance.enhancement import Documentation, Enhancement, Enhances
+from doorward_enhance.written import Stored, Written, documented, stored
 
 MAX_CONCURRENT_ASKS = 4
 ASK_SECONDS = 120.0
@@ -51,10 +43,10 @@ class Done:
 
 
 class Enhancer:
-    """Asks the source of the server `by` about the functions of others. What comes of it is kept in the catalog `to`:
+    """Asks the source of the server `by` about the functions of others. What comes of it is kept in `to`:
     for agents, or until a run accepts it (`waits`)."""
 
-    def __init__(self, gate: Gateway, by: str, to: Catalog, *, budget: float | None, waits: bool) -> None:
+    def __init__(self, gate: Gateway, by: str, to: Written, *, budget: float | None, waits: bool) -> None:
         self._gate, self._by, self._to, self._waits = gate, by, to, waits
         self._source = source_that_enhances(gate, by)
         self._outgoing = gate.servers.outgoing(by)
@@ -66,17 +58,17 @@ class Enhancer:
 
         Raises: StateError.
         """
-        catalog, have = self._gate.catalog, self._to.enhancements(server)
+        catalog, have = self._gate.catalog, self._to.of(server)
         due, accepted = [], {}
         for function in catalog.functions(server):
-            now, kept = catalog.documented(function), have.get(function.name)
+            now, kept = documented(function, catalog), have.get(function.name)
             if kept is None or kept.documented != now:
                 due.append((function, now))
                 continue
             self.done.known += 1
             if kept.waits:
-                self.done.changes[function.qualified] = function, read_enhancement(kept.record)
-                accepted[function.name] = kept._replace(waits=False)
+                self.done.changes[function.qualified] = function, kept.enhancement()
+                accepted[function.name] = replace(kept, waits=False)
         if accepted and not self._waits:
             await self._keep(server, accepted)
             self.done.accepted += len(accepted)
@@ -88,9 +80,9 @@ class Enhancer:
 
         async def work(most: int) -> None:
             while most and todo and self._budget.admit():
-                function, documented = todo.popleft()
+                function, now = todo.popleft()
                 tell(function.qualified)
-                await self._ask(function, documented)
+                await self._ask(function, now)
                 most -= 1
 
         try:
@@ -103,14 +95,14 @@ class Enhancer:
             self.done.cost = self._budget.spent
             self.done.why_left = self._budget.why_over if self.done.left else ""
 
-    async def _ask(self, function: Function, documented: str) -> None:
+    async def _ask(self, function: Function, now: str) -> None:
         answer = None
         try:
             sent = self._documentation(function)
             answer = await self._answer(sent)
             self._budget.paid(cost_of(answer))
             found = checked(answer, function, sent.text, self._gate.catalog)
-            kept = stored_enhancement(found.enhancement, documented, waits=self._waits, scrub=self._gate.secrets.scrub)
+            kept = stored(found.enhancement, now, waits=self._waits, scrub=self._gate.secrets.scrub)
             await self._keep(function.server, {function.name: kept})
         except DoorwardError as error:
             why = self._gate.secrets.scrub(str(error))[:500]
@@ -123,7 +115,7 @@ class Enhancer:
             return
         self._budget.judged(useful=True)
         self.done.answered += 1
-        self.done.changes[function.qualified] = function, read_enhancement(kept.record)
+        self.done.changes[function.qualified] = function, kept.enhancement()
         self.done.models.add(found.enhancement.model)
         if found.dropped:
             self.done.dropped[function.qualified] = found.dropped
@@ -145,9 +137,9 @@ class Enhancer:
         except TimeoutError:
             raise ServerError(f"{server} did not answer within {ASK_SECONDS:g} s") from None
 
-    async def _keep(self, server: str, given: Mapping[str, StoredEnhancement | None]) -> None:
+    async def _keep(self, server: str, given: Mapping[str, Stored | None]) -> None:
         with anyio.CancelScope(shield=True):  # it is paid for
-            await anyio.to_thread.run_sync(self._to.enhance, server, given)
+            await self._to.change(server, given)
 
 
 def source_that_enhances(gate: Gateway, module: str) -> Enhances:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from doorward.data.wording import clean
-from doorward.describe import cards, signatures
-from doorward.describe.schemas import Definitions
-from doorward.model.enhancement import Documentation
-from doorward.model.functions import Function
+from doorward import Function
+from doorward.administration import PARAMETERS, clean, describe_class, response_type
+from doorward.searching import Definitions
+
+from doorward_enhance.enhancement import Documentation
 
 MAX_TEXT_CHARS = 12_000
 _MAX_ABOUT_CHARS = 300
@@ -25,8 +25,8 @@ def documentation(
 ) -> Documentation:
     """What a model is told of a function; the API says this `about` itself. `cleared` takes secrets out of a text."""
     function = replace(function, server=_SERVER)
-    whole = cards.describe_class(function, definitions, cards.PARAMETERS) or ""
-    result, classes = signatures.response(function, definitions, budget=_RESULT_TOKENS)
+    whole = describe_class(function, definitions, PARAMETERS) or ""
+    result, classes = response_type(function, definitions, budget=_RESULT_TOKENS)
     text = "\n\n".join(filter(None, [whole, f"# The result is of the type {result}.\n{classes}".strip()]))
     return Documentation(
         cleared(function.name), cleared(text)[:MAX_TEXT_CHARS], cleared(clean(about, _MAX_ABOUT_CHARS))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -10,17 +9,24 @@ from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import click
 from doorward import ConfigError, DoorwardError
-from doorward.administration import clean, example_call, qualified
-
-from doorward_cli.enhancing.enhancer import Done, Enhancer, source_that_enhances
+from doorward.administration import clean, open_store, qualified
 from doorward_cli.progress import progress
 
+from doorward_enhance.enhancer import Done, Enhancer, source_that_enhances
+from doorward_enhance.texts import example_call
+from doorward_enhance.written import WRITTEN, Written
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from doorward import Function, Gateway
-    from doorward.administration import Catalog, Enhancement
-    from doorward.engines import CatalogStore
+    from doorward.administration import Loaded
+    from doorward.engines import Store
+
+    from doorward_enhance.enhancement import Enhancement
 
 MAX_LISTED = 10
 """Failures that are listed without `--verbose`."""
@@ -34,18 +40,33 @@ def dollars(text: str) -> float | None:
     raise click.UsageError(f"--budget {text}: give US dollars, for example 0.50, or none to ask whatever it costs")
 
 
-@dataclass(frozen=True, slots=True)
 class Asking:
-    """The options of `--enhance`: the server that is asked ("": the only one that can be), the money, and whether the
-    answers are only shown."""
+    """A step of `doorward compile`, with the options of `--enhance`: the server that is asked ("": the only one that
+    can be), the money, and whether the answers are only shown. Raises: click.UsageError for a sum that is none."""
 
-    by: str
-    budget: float | None
-    dry_run: bool
-    verbose: bool
+    def __init__(self, by: str, budget: str, *, dry_run: bool, verbose: bool) -> None:
+        self.by, self.budget, self.dry_run, self.verbose = by, dollars(budget), dry_run, verbose
+
+    async def run(self, gate: Gateway, servers: Sequence[str], kept: Loaded | None) -> Told:
+        """Ask about the functions of these servers. `kept` is the configuration whose store keeps the answers, if it is
+        not that of the gateway. Raises: ConfigError, PluginError, StateError."""
+        written = gate.services[WRITTEN]
+        if not gate.store.lasts:
+            raise ConfigError(
+                "what a model writes would be forgotten: nothing stores it",
+                hint="`pip install doorward-store-sqlite` brings a store; `store` of the configuration may name one.",
+            )
+        if kept is None:
+            told = await enhance(gate, self, servers, written)
+            gate.catalog.forget()
+            return told
+        async with open_store(kept) as store:
+            written = Written(store)
+            await written.read(kept.state_folder())
+            return await enhance(gate, self, servers, written)
 
 
-async def enhance(gate: Gateway, asking: Asking, servers: Sequence[str], to: Catalog) -> Told:
+async def enhance(gate: Gateway, asking: Asking, servers: Sequence[str], to: Written) -> Told:
     """Ask about the functions of these servers. Raises: ConfigError, PluginError, StateError."""
     by = _asked(gate, asking.by)
     enhancer = Enhancer(gate, by, to, budget=asking.budget, waits=asking.dry_run)
@@ -150,22 +171,36 @@ def _changes(function: Function, added: Enhancement) -> Iterator[str]:
         yield f"+ probe: {example_call(function, added.probe)}"
 
 
-def remove(store: CatalogStore, servers: Iterable[str], names: Sequence[str]) -> list[str]:
-    """Remove what models wrote about the functions of these servers, or only about those that are named: servers, or
+def remove(loaded: Loaded, names: Sequence[str]) -> list[str]:
+    """Remove what models wrote about the functions of a configuration, or only about those that are named: servers, or
     `server.function` with wildcards. Returns: the functions. Raises: StateError, ConfigError."""
-    if (reader := store.open()) is None:
-        return []
+
+    async def removed() -> list[str]:
+        async with open_store(loaded) as store:
+            return await removed_of(store, loaded.state_folder(), names)
+
+    return anyio.run(removed)
+
+
+async def removed_of(store: Store, state: Path, names: Sequence[str]) -> list[str]:
+    """The same of a store. Raises: StateError."""
+    written = Written(store)
+    await written.read(state)
     wanted = [*map(qualified, names)]
     removed: list[str] = []
-    with contextlib.closing(reader):
-        for server in sorted({*servers, *reader.servers()}):
-            found = {name: f"{server}.{name}" for name, _ in reader.enhancements(server)}
-            gone = {name: whole for name, whole in found.items() if not names or _is_one_of(whole, wanted)}
-            if gone:
-                store.enhance(server, dict.fromkeys(gone))
-                removed += gone.values()
+    for server in sorted(written.servers()):
+        found = {name: f"{server}.{name}" for name in sorted(written.of(server))}
+        gone = {name: whole for name, whole in found.items() if not names or _is_one_of(whole, wanted)}
+        if gone:
+            await written.change(server, dict.fromkeys(gone))
+            removed += gone.values()
     return removed
 
 
 def _is_one_of(function: str, wanted: Iterable[str]) -> bool:
     return any(name == function.partition(".")[0] or fnmatchcase(function, name) for name in wanted)
+
+
+ENHANCE = click.Command("enhance", callback=Asking)
+REMOVE = click.Command("enhancements", callback=remove)
+"""The steps behind the options of `compile` and `clean`: those call what these have as callbacks."""

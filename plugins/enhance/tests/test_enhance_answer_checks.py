@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from doorward import Compiled, Function
-from doorward.administration import Enhancement
+from doorward.administration import FunctionNotes
 from doorward.catalog.catalog import Catalog
+from doorward.catalog.notes import Notes
 from doorward.catalog.sqlite_store import SqliteCatalog
-from doorward.describe import additions
-from doorward_cli.enhancing.answer_checks import MAX_ARGUMENTS_CHARS, Useless, checked, cost_of
+from doorward.describe.dialect import PYTHON
+from doorward_enhance import Enhancement
+from doorward_enhance.answer_checks import MAX_ARGUMENTS_CHARS, Useless, checked, cost_of
+from doorward_enhance.plugin import HEADING
+from doorward_enhance.texts import lines
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,6 +31,19 @@ JSON = st.recursive(
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(TEXT, inner, max_size=3)),
     max_leaves=5,
 )
+
+
+class Says(FunctionNotes):
+    """The lines of one answer, as a card has them."""
+
+    heading = HEADING
+
+    def __init__(self, found: Enhancement) -> None:
+        self.found = found
+
+    def lines(self, function: Function, language: str) -> Sequence[str]:
+        return lines(function, self.found, language)
+
 
 NEEDS = {
     "type": "object",
@@ -58,7 +76,9 @@ def test_an_answer_is_taken_or_useless(catalog: Catalog, answer: dict[str, Any])
         found = checked(made, READ, "", catalog).enhancement
     except Useless:
         return
-    text = additions.added(READ, found, 10_000)
+    shown = Notes()
+    shown.add(Says(found))
+    text = shown.card(READ, "python", PYTHON, 10_000)
     compile(text, "text", "exec")
     text.encode()
 

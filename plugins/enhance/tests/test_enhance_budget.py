@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from doorward_cli.enhancing.budget import MAX_FAILURES_IN_A_ROW, Budget
+from doorward_enhance.budget import MAX_FAILURES_IN_A_ROW, Budget
 
 
 def test_those_under_way_count_like_the_dearest() -> None:

@@ -1,0 +1,93 @@
+"""Notes on functions: what plugins know of them besides what their documents say. They stand on cards, in results of
+searches and among the words by which functions are found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from doorward.data.clean_text import visible
+from doorward.describe.dialect import Dialect
+from doorward.host.logs import log
+from doorward.model.functions import Function
+
+MAX_CARD_CHARS = 800
+"""Characters that a card has for the notes of one plugin."""
+
+MAX_FULL_CHARS = 6000
+"""Characters that they have where the whole signature was asked for."""
+
+_MAX_LINE_CHARS = 1000
+
+
+class FunctionNotes:
+    """The notes of a plugin. A class that inherits from this one has the methods that it needs. Nothing may wait."""
+
+    heading = ""
+    """What stands before its lines on a card: whose notes they are."""
+
+    def lines(self, function: Function, language: str) -> Sequence[str]:
+        """Lines for the end of the card of a function in a language of programs, the most useful first."""
+        return ()
+
+    def summary(self, function: Function) -> str:
+        """A summary that is better than the document's; "" if there is none."""
+        return ""
+
+    def words(self) -> Sequence[tuple[str, str, Sequence[str]]]:
+        """The stems by which functions are found besides their own: server, name of the function, stems."""
+        return ()
+
+    def arguments(self, function: Function) -> Mapping[str, Any] | None:
+        """Arguments with which a function that only reads probably finds something, if they are known."""
+        return None
+
+
+class Notes:
+    """The notes of all plugins. What a plugin cannot say is logged and left out."""
+
+    def __init__(self) -> None:
+        self._all: list[FunctionNotes] = []
+
+    def add(self, notes: FunctionNotes) -> None:
+        """Show these, too."""
+        self._all.append(notes)
+
+    def card(self, function: Function, language: str, words: Dialect, room: int) -> str:
+        """The end of a card, as comments: in at most `room` characters for each plugin."""
+        text = ""
+        for notes, lines in self._said("lines", function, language):
+            left, shown = room - len(notes.heading), [f"{words.mark} {notes.heading}"]
+            for line in lines:
+                line = _one_line(line)
+                left -= len(line) + 5
+                if left >= 0:
+                    shown.append(f"{words.mark}   {line}")
+            text += "\n\n" + "\n".join(shown) if len(shown) > 1 else ""
+        return text
+
+    def summary(self, function: Function) -> str:
+        """The first summary that is better than the document's, or ""."""
+        return next((_one_line(summary) for _, summary in self._said("summary", function) if summary), "")
+
+    def words(self) -> list[tuple[str, str, Sequence[str]]]:
+        """The stems by which functions are found besides their own: server, name of the function, stems."""
+        return [each for _, words in self._said("words") for each in words]
+
+    def arguments(self, function: Function) -> list[Mapping[str, Any]]:
+        """Sets of arguments to try with a function that only reads."""
+        return [given for _, given in self._said("arguments", function) if given is not None]
+
+    def _said(self, what: str, *about: Any) -> Iterator[tuple[FunctionNotes, Any]]:
+        for notes in self._all:
+            try:
+                said = getattr(notes, what)(*about)
+            except Exception as error:  # a defect of a plugin must not hide a function
+                log.error("notes_left_out", plugin=type(notes).__module__, what=what, error=type(error).__name__)
+            else:
+                yield notes, said
+
+
+def _one_line(text: str) -> str:
+    """Text of a plugin, which neither ends a comment nor hides anything."""
+    return visible(" ".join(text.splitlines()))[:_MAX_LINE_CHARS]
