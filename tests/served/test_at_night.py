@@ -59,15 +59,15 @@ async def test_approvals_that_are_lost_are_asked_for_again(ruled: Project, api: 
         run = (await agent.run(ADD))["waiting"]["run"]
     (first,) = requests(ruled)
     assert ruled.run("approvals", "approve", first["id"]).returncode == 0
-    for file in ruled.state.glob("approvals.db*"):
+    for file in ruled.state.glob("store.db*"):
         file.unlink()
     if lost == "broken":
-        (ruled.state / "approvals.db").write_text("no database")
+        (ruled.state / "store.db").write_text("no database")
     async with ruled.stdio() as agent:
         assert (await agent.call("resume_run", run=run))["waiting"]["for"] == "approval"
         (second,) = requests(ruled)
         assert (second["id"] != first["id"], written(api)) == (True, before)
-        assert (ruled.state / "approvals.db.broken").exists() is (lost == "broken")
+        assert (ruled.state / "store.db.broken").exists() is (lost == "broken")
         assert ruled.run("approvals", "approve", second["id"]).returncode == 0
         assert (await agent.call("resume_run", run=run))["value"] == "lamp"
     assert written(api) == before + 1

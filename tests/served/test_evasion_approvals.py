@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import time
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager, closing
 from dataclasses import dataclass
@@ -14,8 +13,7 @@ from typing import Any
 
 import mcp_types as t
 import pytest
-from doorward_approvals.answering import answer
-from doorward_approvals.sqlite_approvals import SqliteApprovals
+from doorward_approvals.conformance import answer_in, requests_in
 
 from .evasion import Bank, banking
 from .product import Agent, Project, web
@@ -81,9 +79,8 @@ def ledger() -> list[tuple[str, str, Any]]:
 
 def approve(project: Project, run: str = "", **options: Any) -> str:
     """A person says yes to the only request that is open, of a run. Returns: its id."""
-    store = SqliteApprovals(project.state / "approvals.db")
-    (request,) = [each for each in store.all(time.time()) if each.state == "open" and run in ("", each.run)]
-    answer(store, request.id, True, by="ops", **options)
+    (request,) = [each for each in requests_in(project.state) if each.state == "open" and run in ("", each.run)]
+    answer_in(project.state, request.id, True, **options)
     return request.id
 
 
@@ -198,8 +195,7 @@ async def test_always_leaves_what_is_denied_denied(project: Project, ledger: Any
     code = "import bank\nresult = bank.pay_from(id=1, amount={})['done']"
     async with project.stdio() as agent:
         assert (await agent.run(code.format(50)))["waiting"]
-    store = SqliteApprovals(project.state / "approvals.db")
-    (request,) = store.all(time.time())
+    (request,) = requests_in(project.state)
     done = project.run("approvals", "approve", request.id, "--always", "--yes")
     assert done.returncode == 0, done.stderr
     async with project.stdio() as agent:
@@ -231,26 +227,26 @@ def torn(file: Path) -> None:
 
 
 def gone(file: Path) -> None:
-    for each in file.parent.glob("approvals.db*"):
+    for each in file.parent.glob("store.db*"):
         each.unlink()
 
 
 def other_layout(file: Path) -> None:
     gone(file)
     with sqlite3.connect(file) as db:
-        db.execute("CREATE TABLE requests (id TEXT, state TEXT, scope TEXT)")
-        db.execute("INSERT INTO requests VALUES ('1', 'approved', 'session')")
+        db.execute("CREATE TABLE records (kind TEXT, key TEXT, value BLOB)")
+        db.execute("INSERT INTO records VALUES ('approvals', '\"local\" 1', '{}')")
 
 
 def odd_rows(file: Path) -> None:
     with sqlite3.connect(file) as db:
-        db.execute("UPDATE requests SET shown = '{', scope = 'always', exact = NULL")
+        db.execute("UPDATE records SET value = '{' WHERE kind = 'approvals'")
 
 
 @pytest.mark.parametrize("damage", [garbage, torn, gone, other_layout, odd_rows])
 async def test_a_damaged_file_approves_of_nothing(served: Served, ledger: Any, damage: Any) -> None:
     """A yes that can no longer be read is none. The agent is told something, and the server goes on."""
-    file = served.project.state / "approvals.db"
+    file = served.project.state / "store.db"
     async with served.client("auto") as agent:
         waiting = (await agent.run(PAY.format(amount=50, to=damage.__name__)))["waiting"]
         served.approve(waiting["run"])
@@ -270,7 +266,7 @@ async def test_a_locked_file_approves_of_nothing(served: Served, ledger: Any) ->
     async with served.client("auto") as agent:
         waiting = (await agent.run(PAY.format(amount=50, to="locked")))["waiting"]
         served.approve(waiting["run"])
-        with closing(sqlite3.connect(served.project.state / "approvals.db", isolation_level=None)) as db:
+        with closing(sqlite3.connect(served.project.state / "store.db", isolation_level=None)) as db:
             db.execute("BEGIN EXCLUSIVE")
             again = await agent.call("resume_run", run=waiting["run"])
             assert not again["ok"], again

@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward_approvals.answering import answer
-from doorward_approvals.sqlite_approvals import SqliteApprovals
+from doorward_approvals.conformance import answer_in, requests_in
 from doorward_durable_runs.files.store import FileRuns
 from doorward_durable_runs.journal.replay import StoredJournal
 from doorward_durable_runs.settings import RunSettings
@@ -109,11 +107,11 @@ CONFIRM = '[[policy.rules]]\nclass = "write"\nthen = "confirm"\n'
 
 
 def approve(world: Changing) -> None:
-    store = SqliteApprovals(world.folder / "state" / "approvals.db")
-    waiting = [request for request in store.all(time.time()) if request.state == "open"]
+    state = world.folder / "state"
+    waiting = [request for request in requests_in(state) if request.state == "open"]
     assert waiting
     for request in waiting:
-        answer(store, request.id, True, by="ops")
+        answer_in(state, request.id, True)
 
 
 @pytest.mark.parametrize(("when", "again"), [("before", True), ("after", False)])

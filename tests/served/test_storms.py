@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,8 +13,7 @@ from typing import Any
 import mcp_types as t
 import pytest
 from doorward.model.errors import DoorwardError
-from doorward_approvals.answering import answer
-from doorward_approvals.sqlite_approvals import SqliteApprovals
+from doorward_approvals.conformance import answer_in, requests_in
 
 from .evasion import Bank, banking
 from .planning import Desk, made
@@ -59,9 +57,8 @@ async def test_a_run_is_resumed_once(paying: Project) -> None:
     """By 30 at a time, in three processes: it pays once. Who comes too late gets its outcome, or is told to ask again."""
     async with paying.stdio() as agent:
         run = (await agent.run(PAY))["waiting"]["run"]
-    store = SqliteApprovals(paying.state / "approvals.db")
-    for request in store.all(time.time()):
-        answer(store, request.id, True, by="ops")
+    for request in requests_in(paying.state):
+        answer_in(paying.state, request.id, True)
     async with agents(paying) as clients:
         told, ended = await asyncio.gather(
             at_once(clients, 28, "resume_run", run=run),
@@ -94,10 +91,9 @@ async def test_a_plan_is_committed_once(tmp_path: Path) -> None:
 
 async def test_two_answers_are_one(paying: Project) -> None:
     """A person at the client and operators answer otherwise at the same time: one of them is heard, and once."""
-    store = SqliteApprovals(paying.state / "approvals.db")
 
     async def person(context: Any, params: Any) -> t.ElicitResult:
-        (request,) = [each for each in store.all(time.time()) if each.state == "open"]
+        (request,) = [each for each in requests_in(paying.state) if each.state == "open"]
         said = await asyncio.gather(
             *(asyncio.to_thread(answering, request.id, n % 2 == 0) for n in range(6)), return_exceptions=True
         )
@@ -106,7 +102,7 @@ async def test_two_answers_are_one(paying: Project) -> None:
 
     def answering(id: str, yes: bool) -> bool:
         try:
-            answer(store, id, yes, by="ops")
+            answer_in(paying.state, id, yes)
         except DoorwardError:
             return False
         return True
@@ -116,5 +112,5 @@ async def test_two_answers_are_one(paying: Project) -> None:
         said = await agent.run("import bank\nbank.make_payment(amount=1)")
     assert heard == [1]
     assert payments(Bank.ledger) == [1] * said["ok"]
-    (request,) = store.all(time.time())
+    (request,) = requests_in(paying.state)
     assert request.state == ("used" if said["ok"] else "denied")

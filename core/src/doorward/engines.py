@@ -36,7 +36,7 @@ from doorward.model.storage import (
 )
 from doorward.secrets.sealing import Box, Sealing
 from doorward.storage.memory import MemoryStore
-from doorward.storage.updating import take_over, update
+from doorward.storage.updating import retry, scan_all, take_over, update
 from doorward.stores import Stores
 
 __all__ = [
@@ -68,6 +68,8 @@ __all__ = [
     "StoredObservation",
     "Stores",
     "require_once",
+    "retry",
+    "scan_all",
     "take_over",
     "update",
 ]

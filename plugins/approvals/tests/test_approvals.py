@@ -6,17 +6,20 @@ import contextlib
 import re
 import sqlite3
 import time
+from functools import partial
 from typing import Any, ClassVar
 
 import anyio
 import pytest
 import structlog
-from doorward.model.errors import CannotAsk, InvalidArguments, LoginRefused, Refused, StateError
+from doorward.model.errors import CannotAsk, InvalidArguments, LoginRefused, Refused, StateError, UnknownName
 from doorward.plugins.hookspecs import hookimpl
 from doorward.runs import suspension
-from doorward_approvals.answering import answer, answer_in_words
+from doorward_approvals.answering import answer_in_words
+from doorward_approvals.conformance import answer_in, requests_in
 from doorward_approvals.logins import Logins
 from doorward_approvals.request import ApprovalRequest
+from doorward_approvals.stored_approvals import StoredApprovals
 from doorward_approvals.turns import Turns
 from doorward_durable_runs import STORED_RUNS
 from doorward_testing.asked import Person, says
@@ -34,15 +37,7 @@ ONCE, RUN, SESSION = (
 
 
 def requests(gate: Any) -> list[ApprovalRequest]:
-    from doorward_approvals.sqlite_approvals import SqliteApprovals
-
-    return list(SqliteApprovals(gate.state / "approvals.db").all(time.time()))
-
-
-def store(gate: Any) -> Any:
-    from doorward_approvals.sqlite_approvals import SqliteApprovals
-
-    return SqliteApprovals(gate.state / "approvals.db")
+    return requests_in(gate.state)
 
 
 async def one_open(gate: Any) -> ApprovalRequest:
@@ -52,10 +47,10 @@ async def one_open(gate: Any) -> ApprovalRequest:
 
 
 async def test_what_needs_nobody_asks_nobody(doorward_host: Any) -> None:
-    """A run without such a call makes no file."""
+    """A run without such a call stores nothing."""
     async with doorward_host.gateway(CONFIG) as gate:
         assert (await gate.execute("result = await weather.get_forecast(city='Oslo')")).ok
-        assert not (gate.state / "approvals.db").exists()
+        assert not [*await gate.store.scan("approvals"), *await gate.store.scan("approval turns")]
 
 
 async def test_a_run_waits_for_a_person(doorward_host: Any) -> None:
@@ -185,13 +180,14 @@ async def test_another_way_answers_first(doorward_host: Any) -> None:
 
         group.start_soon(run)
         request = await one_open(gate)
-        await anyio.to_thread.run_sync(lambda: answer(store(gate), request.id, True, by="ops"))
+        await anyio.to_thread.run_sync(lambda: answer_in(gate.state, request.id, True))
     assert found[0].value == {"city": "Oslo", "high": 20.5}
 
 
 async def test_a_plugin_is_told_and_may_answer(doorward_host: Any) -> None:
     """By a chat or a webhook, from any thread; the first answer counts, and a plugin that fails changes nothing."""
     seen: list[Any] = []
+    late: list[Any] = []
 
     class Plugin:
         def __init__(self, context: Any) -> None:
@@ -201,9 +197,10 @@ async def test_a_plugin_is_told_and_may_answer(doorward_host: Any) -> None:
         @hookimpl
         def approval_wanted(self, request: ApprovalRequest, answer: Any) -> None:
             seen.append(request)
+            with pytest.raises(InvalidArguments, match="an answer is True or False"):
+                answer("yes", by="ann")
             answer(request.arguments.count("Oslo") > 0, by="ann", said="no trains there")
-            with pytest.raises(InvalidArguments, match=r"answered already: .* by ann"):
-                answer(True, by="bob")
+            late.append(answer(True, by="bob"))
 
     class Broken(Plugin):
         @hookimpl
@@ -217,7 +214,10 @@ async def test_a_plugin_is_told_and_may_answer(doorward_host: Any) -> None:
         no = await gate.execute(ADD.replace("Oslo", "Rome"))
     assert yes.ok
     assert no.error.message == "weather.add_station was denied by ann: no trains there"
-    assert len(seen) == 2
+    assert len(seen) == len(late) == 2
+    for each in late:
+        with pytest.raises(InvalidArguments, match=r"answered already: .* by ann"):
+            each.result(0)
 
 
 @pytest.mark.slow
@@ -231,7 +231,7 @@ async def test_a_call_without_a_program_waits_in_its_place(doorward_host: Any) -
         (request,) = requests(gate)
         assert f"doorward approvals approve {request.id}" in refused.value.hint
         assert request.scopes == ("once",)
-        answer(store(gate), request.id, True, by="ops")
+        answer_in(gate.state, request.id, True)
         with pytest.raises(Refused, match="nobody has answered"):
             await gate.call("weather.add_station", {"city": "Rome"})
         with pytest.raises(Refused, match="nobody has answered"):
@@ -251,7 +251,7 @@ async def test_a_no_to_a_call_without_a_program_is_told_once(doorward_host: Any)
                 await gate.call("weather.add_station", {"city": "Oslo"})
             for request in requests(gate):
                 if request.state == "open" and "denied" not in told and len(requests(gate)) == 1:
-                    answer(store(gate), request.id, False, by="ops")
+                    answer_in(gate.state, request.id, False)
         assert [answer_in_words(each) for each in requests(gate)] == ["denied by ops", "open"]
 
 
@@ -315,7 +315,7 @@ async def test_who_answers_elsewhere_leaves_the_rest_to_the_client(doorward_host
         asked += 1
         if asked > 1:
             return {"action": "accept", "content": {"answer": "approve these 2 calls, each once"}}
-        answer(store(gate), requests(gate)[0].id, True, by="ops")
+        answer_in(gate.state, requests(gate)[0].id, True)
         return await anyio.sleep_forever()
 
     async with doorward_host.gateway(CONFIG) as gate:
@@ -348,13 +348,13 @@ async def test_no_question_is_longer_than_people_read(doorward_host: Any) -> Non
 async def test_a_store_that_cannot_be_read_is_no_yes(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The call fails as it does without a client: nothing is made, and nothing breaks."""
 
-    def locked(*given: Any) -> Any:
+    async def locked(*given: Any) -> Any:
         raise StateError("it is locked")
 
     async with doorward_host.gateway(CONFIG) as gate:
         with monkeypatch.context() as patch:
-            patch.setattr("doorward_approvals.sqlite_approvals.SqliteApprovals.all", locked)
-            patch.setattr("doorward_approvals.sqlite_approvals.SqliteApprovals.answered", locked)
+            patch.setattr("doorward_approvals.stored_approvals.StoredApprovals.all", locked)
+            patch.setattr("doorward_approvals.stored_approvals.StoredApprovals.answered", locked)
             outcome = await gate.execute(ADD, client=(person := says(ONCE)))
         assert (outcome.waiting.for_, len(person.asked)) == ("approval", 1)
         assert [each.state for each in requests(gate)] == ["open"]
@@ -419,7 +419,7 @@ async def test_gathered_calls_lead_to_one_suspension(doorward_host: Any, monkeyp
         assert waiting.what[-1] == f"For all of them: `doorward approvals approve --run {waiting.run}`"
         assert (len(open_), len(waiting.what)) == (20, 21)
         for request in open_:
-            answer(store(gate), request.id, True, by="ops")
+            answer_in(gate.state, request.id, True)
         assert (await gate.services[STORED_RUNS].resume(waiting.run)).value == [str(n) for n in range(20)]
 
 
@@ -470,7 +470,7 @@ async def test_where_nothing_stores_runs_the_same_call_is_made_again(doorward_ho
         assert outcome.waiting is None
         assert "nobody has answered in time" in outcome.error.message
         assert f"doorward approvals approve {request.id}" in outcome.error.hint
-        answer(store(gate), request.id, True, by="ops")
+        answer_in(gate.state, request.id, True)
         assert [(await gate.execute(ADD)).ok, (await gate.execute(ADD)).ok] == [True, False]
 
 
@@ -505,8 +505,8 @@ async def test_what_is_asked_is_a_line_in_the_log(doorward_host: Any) -> None:
 async def test_a_broken_file_is_no_yes(doorward_host: Any, damage: str) -> None:
     """People are asked anew."""
     async with doorward_host.gateway(CONFIG) as gate:
-        (gate.state / "approvals.db").write_text(damage)
-        (gate.state / "approvals.db").chmod(0o600)
+        (gate.state / "store.db").write_text(damage)
+        (gate.state / "store.db").chmod(0o600)
         assert (await gate.execute(ADD)).waiting
         assert len(requests(gate)) == 1
 
@@ -515,63 +515,76 @@ async def test_a_broken_file_is_no_yes(doorward_host: Any, damage: str) -> None:
 async def test_with_a_key_nothing_readable_lies_in_the_file(doorward_host: Any) -> None:
     """Neither the arguments nor the lines of the program; and nobody who guesses them finds out by the hashes. A yes
     counts as ever; with another key, or without any, there is none."""
-    from doorward_approvals.sqlite_approvals import SqliteApprovals
-
-    config = 'vault_key = "a key of many characters"\n' + CONFIG
+    config = f'vault_key = "{KEY}"\n' + CONFIG
     secret = ADD.replace("Oslo", "Hidden-Place")
     async with doorward_host.gateway(config) as gate:
         waiting = (await gate.execute(secret)).waiting
         assert waiting.for_ == "approval"
-        store = SqliteApprovals(gate.state / "approvals.db", lambda: "a key of many characters")
-        for file in gate.state.glob("approvals*"):
+        for file in gate.state.glob("store.db*"):
             assert not any(word in file.read_bytes() for word in (b"Hidden", b"city", b"add_station", b"policy.rules"))
-        (request,) = store.all(time.time())
+        (request,) = requests_in(gate.state, lambda: KEY)
         assert "Hidden-Place" in request.arguments
-        for other in (None, lambda: "another key of many characters"):
-            assert not SqliteApprovals(store.path, other).all(time.time())
-        answer(store, request.id, True, by="ops")
-    hashes = sqlite3.connect(gate.state / "approvals.db").execute("SELECT exact, alike FROM requests").fetchall()
+        for other in (None, lambda: f"another {KEY}"):
+            assert not requests_in(gate.state, other)
+        answer_in(gate.state, request.id, True, key=lambda: KEY)
     async with doorward_host.gateway(config) as gate:
         assert (await gate.services[STORED_RUNS].resume(waiting.run)).value["city"] == "Hidden-Place"
     async with doorward_host.gateway(CONFIG) as gate:
         assert (await gate.execute(secret)).waiting
-    plain = sqlite3.connect(gate.state / "approvals.db").execute("SELECT exact, alike FROM requests").fetchall()
-    assert not {each for row in hashes for each in row} & {each for row in plain[-1:] for each in row}
+
+
+KEY = "a key of many characters"
+
+
+def changed(state: Any, change: str) -> None:
+    with contextlib.closing(sqlite3.connect(state / "store.db")) as db, db:
+        db.executescript(change)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "forged",
     [
-        "UPDATE requests SET state = 'approved', who = 'ops'",
-        "UPDATE requests SET scope = 'run', state = 'approved'",
-        "UPDATE requests SET expires = expires + 1000000",
-        "CREATE TEMP TABLE was AS SELECT * FROM requests; "
-        "UPDATE requests SET exact = (SELECT exact FROM was WHERE was.id != requests.id)",
-        "UPDATE requests SET principal = 'somebody'",
+        "UPDATE records SET value = CAST(substr(value, 1, length(value) - 1) || x'00' AS BLOB) WHERE kind = 'approvals'",
+        """UPDATE records SET key = '"somebody"' || substr(key, 8) WHERE kind = 'approvals'""",
+        "UPDATE records SET key = key || '0' WHERE kind = 'approvals'",
+        "CREATE TEMP TABLE was AS SELECT * FROM records WHERE kind = 'approvals'; UPDATE records SET value = "
+        "(SELECT value FROM was WHERE was.key != records.key) WHERE kind = 'approvals'",
+        """UPDATE records SET value = CAST('{"state": "approved"}' AS BLOB) WHERE kind = 'approvals'""",
     ],
 )
 async def test_with_a_key_nobody_without_it_answers(doorward_host: Any, forged: str) -> None:
-    """Who can write the file says yes, has it last longer, or puts another call under what a person reads: such rows
-    are no requests, and people are asked anew."""
-    from doorward_approvals.sqlite_approvals import SqliteApprovals
-
-    async with doorward_host.gateway('vault_key = "a key of many characters"\n' + CONFIG) as gate:
+    """Who can write the file puts another call under what a person reads, or writes a yes: such records are no
+    requests, and people are asked anew."""
+    async with doorward_host.gateway(f'vault_key = "{KEY}"\n' + CONFIG) as gate:
         runs = [(await gate.execute(ADD.replace("Oslo", city))).waiting.run for city in ("Oslo", "Rome")]
-        store = SqliteApprovals(gate.state / "approvals.db", lambda: "a key of many characters")
-        before = store.all(time.time())
-        with sqlite3.connect(store.path) as db:
-            db.executescript(forged)
-        assert store.all(time.time()) == []
-        assert not store.answered([each.id for each in before], "approved", "once", "ops", "", time.time())
+        before = requests_in(gate.state, lambda: KEY)
+        changed(gate.state, forged)
+        assert requests_in(gate.state, lambda: KEY) == []
+        for each in before:
+            with pytest.raises(UnknownName):
+                answer_in(gate.state, each.id, True, key=lambda: KEY)
         assert all([(await gate.services[STORED_RUNS].resume(run)).waiting for run in runs])
+
+
+@pytest.mark.slow
+async def test_who_can_write_the_file_has_no_yes_last_longer(doorward_host: Any) -> None:
+    """A request says itself until when it is valid, under the key."""
+    async with doorward_host.gateway(f'vault_key = "{KEY}"\n' + CONFIG) as gate:
+        assert (await gate.execute(ADD)).waiting
+        (request,) = requests_in(gate.state, lambda: KEY)
+        answer_in(gate.state, request.id, True, key=lambda: KEY)
+        changed(gate.state, "UPDATE records SET expires = expires + 1000000 WHERE kind = 'approvals'")
+        for hours, valid in ((23, 1), (25, 0)):
+            clock = partial(time.time().__add__, hours * 3600)
+            assert len(await StoredApprovals(gate.store, gate.state, lambda: KEY, clock).all()) == valid
 
 
 @pytest.mark.slow
 async def test_requests_of_another_key_take_no_place(doorward_host: Any) -> None:
     """Nobody can see or answer them: they do not count as waiting."""
     few = CONFIG + "[approvals]\nopen = 1\n"
-    for key in ("a key of many characters", "another key of many characters"):
+    for key in (KEY, f"another {KEY}"):
         async with doorward_host.gateway(f'vault_key = "{key}"\n' + few) as gate:
             assert (await gate.execute(ADD)).waiting
             assert "1 requests of yours wait already" in str((await gate.execute(ADD.replace("Oslo", "Rome"))).error)
@@ -579,18 +592,13 @@ async def test_requests_of_another_key_take_no_place(doorward_host: Any) -> None
 
 @pytest.mark.slow
 async def test_with_a_key_a_used_yes_stays_used(doorward_host: Any) -> None:
-    from doorward_approvals.sqlite_approvals import SqliteApprovals
-
-    async with doorward_host.gateway('vault_key = "a key of many characters"\n' + CONFIG) as gate:
+    async with doorward_host.gateway(f'vault_key = "{KEY}"\n' + CONFIG) as gate:
         waiting = (await gate.execute(ADD + "\n" + ADD)).waiting
-        store = SqliteApprovals(gate.state / "approvals.db", lambda: "a key of many characters")
-        (request,) = store.all(time.time())
-        answer(store, request.id, True, by="ops")
+        (request,) = requests_in(gate.state, lambda: KEY)
+        answer_in(gate.state, request.id, True, key=lambda: KEY)
         again = await gate.services[STORED_RUNS].resume(waiting.run)
         assert again.waiting
-        assert sorted(each.state for each in store.all(time.time())) == ["open", "used"]
-        with sqlite3.connect(store.path) as db:
-            db.execute("UPDATE requests SET state = 'approved' WHERE state = 'used'")
+        assert sorted(each.state for each in requests_in(gate.state, lambda: KEY)) == ["open", "used"]
         assert (await gate.services[STORED_RUNS].resume(waiting.run)).waiting
 
 
@@ -602,42 +610,50 @@ async def test_an_older_copy_of_the_file_makes_no_used_yes_fresh(doorward_host: 
     text = CONFIG.replace("plugins = []", f'plugins = []\nruns.durable = "{durable}"')
     async with doorward_host.gateway(text) as gate:
         run = (await gate.execute(code)).waiting.run
-        answer(store(gate), (await one_open(gate)).id, True, by="ops")
+        answer_in(gate.state, (await one_open(gate)).id, True)
         older = backup(gate)
         assert (await gate.services[STORED_RUNS].resume(run)).waiting  # for Rome
     async with doorward_host.gateway(text) as gate:
-        answer(store(gate), (await one_open(gate)).id, True, by="ops")
-        with sqlite3.connect(gate.state / "approvals.db") as db:
-            older.backup(db)
+        answer_in(gate.state, (await one_open(gate)).id, True)
+        changed(gate.state, "DELETE FROM records WHERE kind = 'approvals'")
+        with contextlib.closing(sqlite3.connect(gate.state / "store.db")) as db, db:
+            db.executemany("INSERT INTO records VALUES (?, ?, ?, ?, ?)", older)
         assert (await gate.services[STORED_RUNS].resume(run)).waiting  # for Rome, whose yes was not in the copy
-        answer(store(gate), (await one_open(gate)).id, True, by="ops")
+        answer_in(gate.state, (await one_open(gate)).id, True)
         outcome = await gate.services[STORED_RUNS].resume(run)
     assert outcome.error.type == "Refused"
     assert (
-        "the yes to weather.add_station has been used in this run: approvals.db is an older copy"
-        in outcome.error.message
+        "the yes to weather.add_station has been used in this run: the store is an older copy" in outcome.error.message
     )
 
 
-def backup(gate: Any) -> sqlite3.Connection:
-    copy = sqlite3.connect(":memory:")
-    with contextlib.closing(sqlite3.connect(gate.state / "approvals.db")) as db:
-        db.backup(copy)
-    return copy
+def backup(gate: Any) -> list[Any]:
+    """The requests as they are stored now."""
+    with contextlib.closing(sqlite3.connect(gate.state / "store.db")) as db:
+        return db.execute("SELECT * FROM records WHERE kind = 'approvals'").fetchall()
 
 
 async def test_a_file_that_is_locked_is_no_yes(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from doorward_approvals import sqlite_approvals
-
-    monkeypatch.setattr(sqlite_approvals, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("doorward_store_sqlite.WAIT_SECONDS", 0.05)
     async with doorward_host.gateway(CONFIG) as gate:
         await gate.execute(ADD)
-        holder = sqlite3.connect(gate.state / "approvals.db", isolation_level=None)
+        holder = sqlite3.connect(gate.state / "store.db", isolation_level=None)
         holder.execute("BEGIN IMMEDIATE")
         outcome = await gate.execute(ADD, client=says(ONCE))
         holder.execute("ROLLBACK")
         holder.close()
     assert "locked" in outcome.error.message
+
+
+async def test_a_store_that_forgets_asks_nobody(doorward_host: Any) -> None:
+    """Unless the configuration names it: a call that needs a yes is refused with what to install."""
+    doorward_host.entries = [entry for entry in doorward_host.entries if entry.kind != "store"]
+    async with doorward_host.gateway(CONFIG) as gate:
+        error = (await gate.execute(ADD)).error
+        assert "approvals need a store" in error.message
+        assert "pip install doorward-store-sqlite" in error.hint
+    async with doorward_host.gateway(f'store = "memory"\n{CONFIG}') as gate:
+        assert (await gate.execute(ADD, client=says(ONCE))).ok
 
 
 @pytest.mark.slow
@@ -661,7 +677,7 @@ async def test_a_write_in_flight_when_time_is_up_is_not_made_again(
         while outcome.waiting.for_ == "approval":  # first for both, then for Oslo, when time is up for Rome
             for request in requests(gate):
                 if request.state == "open" and ("Rome" in request.arguments or rounds):
-                    answer(store(gate), request.id, True, by="ops")
+                    answer_in(gate.state, request.id, True)
             rounds += 1
             outcome = await gate.services[STORED_RUNS].resume(outcome.waiting.run)
     assert outcome.waiting.for_ == "unknown", outcome

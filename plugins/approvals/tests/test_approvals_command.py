@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 from doorward import Capabilities
-from doorward_approvals.sqlite_approvals import SqliteApprovals
+from doorward_approvals.conformance import requests_in
 from doorward_testing import Cli
 from doorward_testing.samples import CONFIG as WEATHER
 from doorward_testing.samples import InProcess
@@ -109,7 +109,7 @@ def test_a_client_that_waits_goes_on_by_itself(cli: Cli, doorward_host: Any, ses
     answered: list[str] = []
 
     async def think() -> dict[str, str]:
-        (request,) = SqliteApprovals(doorward_host.folder / "state" / "approvals.db").all(0.0)
+        (request,) = requests_in(doorward_host.folder / "state")
         answered.append((await anyio.to_thread.run_sync(cli, "approvals", "approve", request.id)).out)
         return {"action": "cancel"}
 

@@ -29,7 +29,7 @@ class Chat:
     def says(self, id: str, yes: bool) -> None:
         def answers() -> None:
             try:
-                self.waiting[id](yes, by=self.by)
+                self.waiting[id](yes, by=self.by).result()
             except InvalidArguments:
                 self.lines.append("too late")
 

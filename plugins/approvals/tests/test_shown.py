@@ -132,7 +132,7 @@ async def test_a_credential_of_a_server_stays_with_us(doorward_host: Any) -> Non
     async with doorward_host.gateway(config, environ={"TOKEN": secret}) as gate:
         await gate.execute(f"result = await weather.add_station(city='{secret}')")
         (request,) = requests(gate)
-        kept = b"".join(file.read_bytes() for file in gate.state.glob("approvals.db*"))
+        kept = b"".join(file.read_bytes() for file in gate.state.glob("store.db*"))
     assert secret not in request.arguments + "".join(request.lines)
     assert secret.encode() not in kept
 

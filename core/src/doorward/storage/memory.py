@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -120,8 +121,8 @@ class MemoryStore:
     async def signal(self, topic: str, seen: int = -1, timeout: float = 0.0) -> int:
         if self._topics.get(topic, 0) <= seen and timeout > 0:
             woken = self._woken.setdefault(topic, asyncio.Event())
-            await asyncio.wait([waiting := asyncio.ensure_future(woken.wait())], timeout=timeout)
-            waiting.cancel()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(woken.wait(), timeout)
         return self._topics.get(topic, 0)
 
     async def close(self) -> None:

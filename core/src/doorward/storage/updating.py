@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import random
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
@@ -19,7 +19,7 @@ from doorward.model.errors import ConfigError, StateError
 from doorward.model.storage import Change, Conflict, Put
 
 if TYPE_CHECKING:
-    from doorward.model.storage import Store
+    from doorward.model.storage import Record, Store
 
 T = TypeVar("T")
 
@@ -42,18 +42,33 @@ async def update(
 
     Raises: StateError; what `change` raises.
     """
-    for attempt in range(ATTEMPTS):
+
+    async def attempt() -> T:
         found = await store.get(table, key)
         value, result = change(found.value if found else None)
-        if value is None:
-            return result
-        try:
+        if value is not None:
             await store.commit(Put(table, key, value, found.version if found else 0, ttl))
-        except Conflict:
-            await asyncio.sleep(random.uniform(0, PAUSE_SECONDS * min(attempt + 1, 10)))  # noqa: S311
-        else:
-            return result
-    raise StateError(f"a record of {table!r} is changed by others all the time", hint="Try again.")
+        return result
+
+    return await retry(attempt, table)
+
+
+async def retry(attempt: Callable[[], Awaitable[T]], what: str) -> T:
+    """The result of what reads, decides and commits, which is done again for as long as others are quicker. `what` is
+    stored, in words. Raises: StateError; what `attempt` raises."""
+    for number in range(1, ATTEMPTS + 1):
+        with contextlib.suppress(Conflict):
+            return await attempt()
+        await asyncio.sleep(random.uniform(0, PAUSE_SECONDS * min(number, 10)))  # noqa: S311
+    raise StateError(f"a record of {what!r} is changed by others all the time", hint="Try again.")
+
+
+async def scan_all(store: Store, table: str, prefix: str = "") -> list[Record]:
+    """All records of a table whose keys begin with `prefix`, ordered by their keys. Raises: StateError."""
+    found: list[Record] = []
+    while page := await store.scan(table, prefix, after=found[-1].key if found else None):
+        found += page
+    return found
 
 
 async def take_over(

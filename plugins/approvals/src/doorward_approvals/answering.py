@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import time
+import asyncio
 from collections.abc import Sequence
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Literal
 
 from doorward import InvalidArguments, UnknownName
@@ -11,51 +12,67 @@ from doorward.administration import visible
 
 if TYPE_CHECKING:
     from doorward_approvals.request import ApprovalRequest, ApprovalScope
-    from doorward_approvals.sqlite_approvals import SqliteApprovals
+    from doorward_approvals.stored_approvals import StoredApprovals
 
 _MAX_CHARACTERS = 300
 """Characters of a name, and of what somebody says: agents are told both."""
 
 
-def answer(
-    store: SqliteApprovals,
+class Answering:
+    """Answers one request, for a plugin that has somebody asked: called in any thread, as `answer` is. Returns: a
+    future of the request as it was. Raises: InvalidArguments for what is no answer at all."""
+
+    def __init__(self, store: StoredApprovals, id: str) -> None:
+        self._store, self._id, self._loop = store, id, asyncio.get_running_loop()
+
+    def __call__(
+        self, approve: bool, *, by: str, said: str = "", scope: ApprovalScope = "once"
+    ) -> Future[ApprovalRequest]:
+        _require_answer(approve, by, said)
+        given = answer(self._store, self._id, approve, by=by, said=said, scope=scope)
+        return asyncio.run_coroutine_threadsafe(given, self._loop)
+
+
+def _require_answer(approve: object, by: object, said: object) -> None:
+    if not (isinstance(approve, bool) and isinstance(by, str) and isinstance(said, str)):  # "no" is no no
+        raise InvalidArguments("an answer is True or False, and texts say by whom and why")
+
+
+async def answer(
+    store: StoredApprovals,
     id: str,
     approve: bool,
     *,
     by: str,
     said: str = "",
     scope: ApprovalScope = "once",
-    now: float | None = None,
 ) -> ApprovalRequest:
-    """Approve of a request, or deny it, as `by`. Safe in any thread.
+    """Approve of a request, or deny it, as `by`.
 
     Returns: the request as it was. Raises: UnknownName if there is none (any more); InvalidArguments if it has an
     answer already, or offers no such scope; StateError.
     """
-    if not (isinstance(approve, bool) and isinstance(by, str) and isinstance(said, str)):  # "no" is no no
-        raise InvalidArguments("an answer is True or False, and texts say by whom and why")
-    now = time.time() if now is None else now
-    request = store.found(id, now)
+    _require_answer(approve, by, said)
+    request = await store.found(id)
     if request is None:
         raise UnknownName(
             f"there is no request {visible(id[:80])!r} (any more)",
             hint="`doorward approvals list` shows all.",
         )
-    if not answer_together(store, [request], approve, by=by, said=said, scope=scope, now=now):
-        request = store.found(id, now) or request
+    if not await answer_together(store, [request], approve, by=by, said=said, scope=scope):
+        request = await store.found(id) or request
         raise InvalidArguments(f"the request has been answered already: {answer_in_words(request)}")
     return request
 
 
-def answer_together(
-    store: SqliteApprovals,
+async def answer_together(
+    store: StoredApprovals,
     requests: Sequence[ApprovalRequest],
     approve: bool,
     *,
     by: str,
     said: str = "",
     scope: ApprovalScope = "once",
-    now: float,
 ) -> list[ApprovalRequest]:
     """Answer those of some requests that are open, in one step: the run of the first would else go on, and perhaps end,
     while the others wait.
@@ -66,9 +83,8 @@ def answer_together(
         if approve and scope not in request.scopes:
             raise InvalidArguments(f"a yes to this request is for {' or '.join(request.scopes)}, not for {scope!r}")
     state: Literal["approved", "denied"] = "approved" if approve else "denied"
-    ids = [request.id for request in requests]
     by, said = visible(by)[:_MAX_CHARACTERS], visible(said)[:_MAX_CHARACTERS]
-    answered = store.answered(ids, state, scope if approve else "once", by, said, now)
+    answered = await store.answered(requests, state, scope if approve else "once", by, said)
     return [request for request in requests if request.id in answered]
 
 

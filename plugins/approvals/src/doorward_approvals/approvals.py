@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
 from functools import cache, cached_property, partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from doorward import APPROVALS, CallLayer, DoorwardError, LimitExceeded, Refused, StateKey, Wait, hookimpl, log
+from doorward import (
+    APPROVALS,
+    CallLayer,
+    ConfigError,
+    DoorwardError,
+    LimitExceeded,
+    Refused,
+    StateKey,
+    Wait,
+    hookimpl,
+    log,
+)
 from doorward.values import effect, frozen
 
 from doorward_approvals.request import APPROVAL_SCOPES, ApprovalHooks, ApprovalKind, ApprovalRequest, ApprovalScope
@@ -20,18 +30,13 @@ if TYPE_CHECKING:
     from doorward.administration import DocumentedSecrets
 
     from doorward_approvals.binding import Binding
-    from doorward_approvals.sqlite_approvals import SqliteApprovals
+    from doorward_approvals.stored_approvals import StoredApprovals
     from doorward_approvals.turns import Turns
-
-POLL_SECONDS = 0.25
-"""Seconds between two looks whether another process has answered."""
 
 _LOOK_ANYWAY_SECONDS = 2.0
 """Seconds after which a look is taken even if nothing seems to have changed."""
 
 _ONE_YES = "one answer is enough if the person says `doorward approvals approve --run {} --for run`"
-
-T = TypeVar("T")
 
 
 def _new_turns() -> Turns:
@@ -52,15 +57,20 @@ class Approvals:
 
     def __init__(self, context: PluginContext) -> None:
         self._settings: ApprovalSettings = context.tables.get("approvals") or ApprovalSettings()
-        self._file, self._key = context.state / "approvals.db", context.vault_key
+        self._context = context
         self._now = time.time
         self._waited: set[str] = set()
 
     @cached_property
-    def _store(self) -> SqliteApprovals:
-        from doorward_approvals.sqlite_approvals import SqliteApprovals
+    def _store(self) -> StoredApprovals:
+        """Raises: ConfigError without a store: no other process would see a request, and a no would be forgotten."""
+        from doorward_approvals.stored_approvals import StoredApprovals
 
-        return SqliteApprovals(self._file, self._key)
+        context = self._context
+        if context.store is None:
+            hint = '`pip install doorward-store-sqlite` brings one; store = "memory" asks in this process alone.'
+            raise ConfigError("approvals need a store", place="[approvals]", hint=hint)
+        return StoredApprovals(context.store, context.state, context.vault_key, lambda: self._now())
 
     @hookimpl
     def gateway_made(self, gateway: Gateway) -> None:
@@ -120,7 +130,7 @@ class Approvals:
             await _unanswered(run, request, resumable=resumable)
         elif found.state == "approved" and found.scope == "once" and not run.consume(found.id):
             raise Refused(
-                f"the yes to {call.function.qualified} has been used in this run: approvals.db is an older copy",
+                f"the yes to {call.function.qualified} has been used in this run: the store is an older copy",
                 hint="Tell the operator. A call that is made again is asked about anew.",
             )
         elif found.state != "approved":
@@ -136,7 +146,7 @@ class Approvals:
         """The request for this call: a new one, unless it waits already since the run was suspended."""
         from doorward.administration import without_drawn_tokens
 
-        from doorward_approvals.answering import answer  # for those who have somebody asked
+        from doorward_approvals.answering import Answering  # for those who have somebody asked
         from doorward_approvals.narrow_rules import narrow_rule
         from doorward_approvals.shown import arguments_shown, lines_naming
 
@@ -163,7 +173,7 @@ class Approvals:
             created=now,
             expires=now + self._settings.keep * 3600,
         )
-        request = await _apart(partial(self._store.opened, new, binding, besides={*self._waited}, most=most))
+        request = await self._store.opened(new, binding, besides={*self._waited}, most=most)
         if request is None:
             raise LimitExceeded(
                 f"{call.function.qualified} needs a person's approval, and {most} requests of yours wait already",
@@ -172,7 +182,7 @@ class Approvals:
         if request is new:
             about = {"function": request.function, "run": request.run, "principal": request.principal}
             log.info("approval_wanted", id=request.id, **about, **({"rule": request.rule} if request.rule else {}))
-            self._hook.approval_wanted(request=request, answer=partial(answer, self._store, request.id))
+            self._hook.approval_wanted(request=request, answer=Answering(self._store, request.id))
         return request
 
     def _documented(self, server: str) -> DocumentedSecrets:
@@ -182,8 +192,7 @@ class Approvals:
         return DocumentedSecrets(partial(self._catalog.definition, server))
 
     async def _settled(self, binding: Binding, id: str = "") -> ApprovalRequest | None:
-        settled = partial(self._store.settled, binding, self._now(), id=id, besides={*self._waited})
-        return await _apart(settled)
+        return await self._store.settled(binding, id=id, besides={*self._waited})
 
     async def _awaited(
         self,
@@ -214,28 +223,36 @@ class Approvals:
         if error is not None:
             raise error
         if found is not None and found.id != request.id:
-            await _apart(partial(self._store.withdrawn, request.id))
+            await self._store.withdrawn(request)
         return found
 
     async def _answered(
         self, request: ApprovalRequest, binding: Binding, asked: anyio.Event, most: float
     ) -> ApprovalRequest | None:
         """Look for an answer until the client's person has been asked, and for `most` seconds at least."""
+        end = time.monotonic() + most
+        while True:
+            over, seen = asked.is_set() and time.monotonic() >= end, await self._store.changes()
+            if (found := await self._settled(binding, request.id)) is not None or over:
+                return found
+            await self._changed(seen, asked, end)
+
+    async def _changed(self, seen: int, asked: anyio.Event, end: float) -> None:
+        """Return once a request may have been answered, the client's person has been asked, or it is time to look."""
         import anyio
 
-        end, before = time.monotonic() + most, None
-        while True:
-            over = asked.is_set() and time.monotonic() >= end
-            now = self._store.version(), int(time.monotonic() / _LOOK_ANYWAY_SECONDS)
-            if over or now != before:
-                before = now
-                if (found := await self._settled(binding, request.id)) is not None or over:
-                    return found
-            if asked.is_set():
-                await anyio.sleep(max(0.0, min(POLL_SECONDS, end - time.monotonic())))
-            else:
-                with anyio.move_on_after(POLL_SECONDS):
-                    await asked.wait()
+        waits = not asked.is_set()
+        seconds = _LOOK_ANYWAY_SECONDS if waits else min(_LOOK_ANYWAY_SECONDS, max(0.0, end - time.monotonic()))
+        async with anyio.create_task_group() as group:
+
+            async def until_asked() -> None:
+                await asked.wait()
+                group.cancel_scope.cancel()
+
+            if waits:
+                group.start_soon(until_asked)
+            await self._store.changes(seen, seconds)
+            group.cancel_scope.cancel()
 
     async def _ask(self, run: Run, request: ApprovalRequest, alike: str, turns: Turns, asked: anyio.Event) -> None:
         """Ask the person at the client, if there is one, and store the answer. Sets `asked` when that is over."""
@@ -243,7 +260,7 @@ class Approvals:
             if run.ask is not None and self._settings.client:
                 from doorward_approvals.at_client import AtClient  # for those who have somebody asked
 
-                await AtClient(run.ask, self._store, self._settings.patience, self._now).ask(turns, request, alike)
+                await AtClient(run.ask, self._store, self._settings.patience).ask(turns, request, alike)
         finally:
             asked.set()
 
@@ -269,10 +286,3 @@ async def _unanswered(run: Run, request: ApprovalRequest, *, resumable: bool) ->
         f"{what}, and nobody has answered in time",
         hint=f"Ask a person to run `{how}`. Then make the same call again, with the same arguments.",
     )
-
-
-async def _apart(work: Callable[[], T]) -> T:
-    """Work on the disk, in a thread."""
-    import anyio
-
-    return await anyio.to_thread.run_sync(work)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from doorward import DoorwardError, log
@@ -16,7 +15,7 @@ from doorward_approvals.turns import ToAsk
 if TYPE_CHECKING:
     from doorward_approvals.asking import Ask
     from doorward_approvals.request import ApprovalRequest
-    from doorward_approvals.sqlite_approvals import SqliteApprovals
+    from doorward_approvals.stored_approvals import StoredApprovals
     from doorward_approvals.turns import Turns
 
 _MAX_LOGGED = 200
@@ -25,8 +24,8 @@ _MAX_LOGGED = 200
 class AtClient:
     """The person at one client. A run waits `patience` seconds in all for answers that do not come."""
 
-    def __init__(self, client: Ask, store: SqliteApprovals, patience: float, now: Callable[[], float]) -> None:
-        self._client, self._store, self._patience, self._now = client, store, patience, now
+    def __init__(self, client: Ask, store: StoredApprovals, patience: float) -> None:
+        self._client, self._store, self._patience = client, store, patience
 
     async def ask(self, turns: Turns, request: ApprovalRequest, alike: str) -> None:
         """Ask about a call, together with others of its run, and store the answer, which is one to each of them."""
@@ -53,10 +52,8 @@ class AtClient:
 
     async def _open(self, together: list[ToAsk]) -> list[ToAsk]:
         """Those that nobody has answered yet: the call that asked first may be gone because somebody did."""
-        import anyio
-
         try:
-            stored = await anyio.to_thread.run_sync(self._store.all, self._now())
+            stored = await self._store.all()
         except DoorwardError:  # they are asked about all the same: an answer to what is not open counts for nothing
             return together
         open_ = {each.id for each in stored if each.state == "open"}
@@ -77,14 +74,14 @@ class AtClient:
                 log.info("approval_not_asked", error=str(error)[:_MAX_LOGGED])
             if verdict is not None:
                 with anyio.CancelScope(shield=True):
-                    verdict = await anyio.to_thread.run_sync(partial(self._stored, requests, verdict))
+                    verdict = await self._stored(requests, verdict)
         return verdict
 
-    def _stored(self, requests: Sequence[ApprovalRequest], verdict: asking.Verdict) -> asking.Verdict:
+    async def _stored(self, requests: Sequence[ApprovalRequest], verdict: asking.Verdict) -> asking.Verdict:
         """Store it as the answer to each. Returns: what it reaches, which is nothing if others answered all of them."""
         approve, scope = verdict
         by = f"{requests[0].principal} (at the client)"
         with contextlib.suppress(DoorwardError):  # what could not be stored is no answer
-            if answer_together(self._store, requests, approve, by=by, scope=scope, now=self._now()):
+            if await answer_together(self._store, requests, approve, by=by, scope=scope):
                 return verdict
         return False, "once"

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import getpass
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import anyio
 import click
 from doorward import InvalidArguments, UnknownName
-from doorward.administration import (
-    visible,
-)
+from doorward.administration import open_store, visible
 from doorward_cli import Project, common, print_json, say, table
 
 from doorward_approvals.answering import answer, answer_in_words, answer_together
@@ -24,7 +23,9 @@ from doorward_approvals.shown import as_text
 
 if TYPE_CHECKING:
     from doorward_approvals.request import ApprovalRequest
-    from doorward_approvals.sqlite_approvals import SqliteApprovals
+    from doorward_approvals.stored_approvals import StoredApprovals
+
+T = TypeVar("T")
 
 _ID = click.argument("id", required=False)
 _RUN = click.option("--run", metavar="RUN", help="All open requests of this run, in place of the one of ID.")
@@ -42,7 +43,7 @@ def approvals() -> None:
 @click.option("--all", "everything", is_flag=True, help="Those that are answered, too.")
 def list_(project: Project, everything: bool) -> None:
     """List the requests that wait for an answer."""
-    found = [each for each in _store(project).all(time.time()) if everything or each.state == "open"]
+    found = [each for each in _all(project) if everything or each.state == "open"]
     if project.json:
         print_json({"requests": [_told(each) for each in found]})
     elif not found:
@@ -58,7 +59,7 @@ def list_(project: Project, everything: bool) -> None:
 @_RUN
 def show(project: Project, id: str | None, run: str | None) -> None:
     """Show a request: the function, its arguments, the rule, and where the program calls it."""
-    found = _meant(_store(project), id, run)
+    found = _meant(project, id, run)
     if project.json:
         print_json(_told(found[0]) if run is None else {"requests": [_told(each) for each in found]})
         return
@@ -99,8 +100,8 @@ def approve(
     project: Project, id: str | None, run: str | None, scope: Any, always: bool, yes: bool, by: str | None
 ) -> None:
     """Let a call through, or all calls of a run that wait: they are shown first."""
-    store, by = _store(project), by or _user()
-    found = _meant(store, id, run)
+    by = by or _user()
+    found = _meant(project, id, run)
     if always and run is not None:
         raise click.UsageError("--always is for one request")
     if always:
@@ -124,17 +125,16 @@ def approve(
 @_BY
 def deny(project: Project, id: str | None, run: str | None, reason: str, by: str | None) -> None:
     """Refuse a call, or all calls of a run that wait: the program gets an exception, which it may catch."""
-    _answer(project, _meant(_store(project), id, run), run, False, by=by or _user(), said=reason)
+    _answer(project, _meant(project, id, run), run, False, by=by or _user(), said=reason)
 
 
 def _answer(project: Project, requests: Sequence[ApprovalRequest], run: str | None, approve: bool, **how: Any) -> None:
     """Answer exactly these requests: another one that came meanwhile is not among what the person saw."""
-    store, word, told, now = _store(project), "approved" if approve else "denied", [], time.time()
-    answered = requests
+    word, told, answered = "approved" if approve else "denied", [], requests
     if run is None:
-        answer(store, requests[0].id, approve, now=now, **how)
+        _stored(project, lambda store: answer(store, requests[0].id, approve, **how))
     else:
-        answered = answer_together(store, requests, approve, now=now, **how)
+        answered = _stored(project, lambda store: answer_together(store, requests, approve, **how))
     for request in requests:
         if request not in answered:
             say(f"{request.id}: somebody else was quicker to answer, or it has expired", err=True)
@@ -143,7 +143,7 @@ def _answer(project: Project, requests: Sequence[ApprovalRequest], run: str | No
         if not project.json:
             say(f"{word}: {request.function} of {request.principal}, run {request.run}")
     if told:
-        theirs = [each for each in store.all(time.time()) if each.run == requests[0].run]
+        theirs = [each for each in _all(project) if each.run == requests[0].run]
         goes_on = next_step(project, requests[0], sum(each.state == "open" for each in theirs))
         told = [{**each, "next": goes_on} for each in told]
         if not project.json:
@@ -152,11 +152,11 @@ def _answer(project: Project, requests: Sequence[ApprovalRequest], run: str | No
         print_json(told[0] if run is None else {"requests": told})
 
 
-def _meant(store: SqliteApprovals, id: str | None, run: str | None) -> list[ApprovalRequest]:
+def _meant(project: Project, id: str | None, run: str | None) -> list[ApprovalRequest]:
     """The request of an id, or the open ones of a run. Raises: UnknownName if there is none."""
     if (id is None) == (run is None):
         raise click.UsageError("give the ID of a request, or --run RUN")
-    found = [each for each in store.all(time.time()) if (each.id == id if id else each.run == run)]
+    found = [each for each in _all(project) if (each.id == id if id else each.run == run)]
     found = [each for each in found if id or each.state == "open"]
     if not found:
         what = f"no request {visible(id[:80])!r} (any more)" if id else f"no open request of the run {run!r}"
@@ -178,12 +178,22 @@ def _always(project: Project, request: ApprovalRequest, by: str, *, ask: bool) -
     put_before(project, rule, request.rule)
 
 
-def _store(project: Project) -> SqliteApprovals:
-    from doorward_approvals.sqlite_approvals import SqliteApprovals
+def _all(project: Project) -> Sequence[ApprovalRequest]:
+    return _stored(project, lambda store: store.all())
+
+
+def _stored(project: Project, work: Callable[[StoredApprovals], Awaitable[T]]) -> T:
+    """What `work` does with the requests of a project."""
+    from doorward_approvals.stored_approvals import StoredApprovals
 
     loaded = project.load()
     key = loaded.config.vault_key
-    return SqliteApprovals(loaded.state_folder() / "approvals.db", key.reveal if key else None)
+
+    async def done() -> T:
+        async with open_store(loaded) as store:
+            return await work(StoredApprovals(store, loaded.state_folder(), key.reveal if key else None))
+
+    return anyio.run(done)
 
 
 def _told(request: ApprovalRequest) -> dict[str, Any]:

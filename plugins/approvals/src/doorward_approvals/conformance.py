@@ -6,14 +6,22 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeVar
 
+import anyio
 import pytest
-from doorward import InvalidArguments
+from doorward import InvalidArguments, PluginContext
 from doorward_testing import ODD_TEXTS, HookConformance, ask, only, require
 
+from doorward_approvals.answering import answer
 from doorward_approvals.request import ApprovalHooks, ApprovalRequest
+from doorward_approvals.stored_approvals import StoredApprovals
+
+T = TypeVar("T")
 
 ANSWER_SECONDS = 10.0
 """How long an answer may be on its way."""
@@ -66,7 +74,7 @@ class ApprovalChannelConformance(HookConformance):
 
     @pytest.mark.anyio
     async def test_a_late_answer_disturbs_nobody(self, host: Any) -> None:
-        """The first answer counts; for a later one `answer` raises InvalidArguments, which the plugin takes."""
+        """The first answer counts; the future of a later one has InvalidArguments, which the plugin takes."""
         answers, odd = _Answers(late=True), list[Any]()
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda loop, context: odd.append(context))
@@ -74,7 +82,7 @@ class ApprovalChannelConformance(HookConformance):
             async with self.opened(host) as plugin:
                 ask(plugin, "approval_wanted", request=REQUEST, answer=answers)
                 await _until(self._reads(REQUEST.function), "the person reads nothing")
-                with only((), "the plugin, whose answer was late,", "Catch InvalidArguments."):
+                with only((), "the plugin, whose answer was late,", "Take InvalidArguments."):
                     await self.answered(REQUEST, True)
                 await _until(_true(lambda: answers.given), "the answer did not come back: call `answer`")
         finally:
@@ -107,11 +115,40 @@ class _Answers:
         self.given: list[tuple[Any, Any]] = []
         self._late = late
 
-    def __call__(self, yes: bool, *, by: str, said: str = "", **more: Any) -> ApprovalRequest:
+    def __call__(self, yes: bool, *, by: str, said: str = "", **more: Any) -> Future[ApprovalRequest]:
         self.given.append((yes, by))
+        answered: Future[ApprovalRequest] = Future()
         if self._late:
-            raise InvalidArguments("it has been answered")
-        return replace(REQUEST, state="approved" if yes else "denied", by=by, said=said)
+            answered.set_exception(InvalidArguments("it has been answered"))
+        else:
+            answered.set_result(replace(REQUEST, state="approved" if yes else "denied", by=by, said=said))
+        return answered
+
+
+def requests_in(state: Path, key: Callable[[], str] | None = None) -> list[ApprovalRequest]:
+    """All requests of a state folder, the oldest first, as another process reads them."""
+    return list(_another_process(state, key, lambda stored: stored.all()))
+
+
+def answer_in(
+    state: Path, id: str, approve: bool, *, by: str = "ops", key: Callable[[], str] | None = None, **how: Any
+) -> None:
+    """Answer a request of a state folder, as another process does. Raises: as `answer`."""
+    _another_process(state, key, lambda stored: answer(stored, id, approve, by=by, **how))
+
+
+def _another_process(state: Path, key: Callable[[], str] | None, work: Callable[[StoredApprovals], Awaitable[T]]) -> T:
+    engine = import_module("doorward_store_sqlite").SqliteStore  # that of the tests, and of no plugin
+
+    async def done() -> T:
+        store = engine(PluginContext("sqlite", engine.Settings(), state))
+        try:
+            return await work(StoredApprovals(store, state, key))
+        finally:
+            await store.close()
+
+    with ThreadPoolExecutor(1) as thread:  # whoever asks may be in an event loop
+        return thread.submit(anyio.run, done).result()
 
 
 def _true(holds: Callable[[], object]) -> Callable[[], Awaitable[bool]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -57,7 +58,8 @@ class ApprovalHooks:
     observers = ("approval_wanted",)
 
     @hookspec
-    def approval_wanted(self, request: ApprovalRequest, answer: Callable[..., ApprovalRequest]) -> None:
+    def approval_wanted(self, request: ApprovalRequest, answer: Callable[..., Future[ApprovalRequest]]) -> None:
         """Learn that a call waits for a person's yes, to ask somebody by another way: a chat, a webhook. Whoever
-        answers calls `answer(True, by="ann", said="…")`, or with `False`, from any thread; the first answer counts, a
-        later one raises InvalidArguments. Fires once for each request."""
+        answers calls `answer(True, by="ann", said="…")`, or with `False`, from any thread. The future that it returns
+        has the request as it was; the first answer counts, that of a later one raises InvalidArguments. Fires once for
+        each request."""

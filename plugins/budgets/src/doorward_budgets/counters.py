@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from doorward.engines import Put, Store, take_over, update
+from doorward.engines import Put, Store, scan_all, take_over, update
 
 TABLE = "budgets"
 """The table with a record for each budget and principal: as JSON, a period, and the amounts used in it by unit."""
@@ -74,12 +74,9 @@ class Counters:
         """For each budget and principal the period, and what was used in it by unit. Raises: StateError."""
         await self._take_over()
         found: dict[tuple[str, str], _Amounts] = {}
-        last: str | None = None
-        while page := await self._store.scan(TABLE, after=last):
-            last = page[-1].key
-            for record in page:
-                budget, principal = json.loads(record.key)
-                found[budget, principal] = _read(record.value, 0)
+        for record in await scan_all(self._store, TABLE):
+            budget, principal = json.loads(record.key)
+            found[budget, principal] = _read(record.value, 0)
         return found
 
     async def _take_over(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 from doorward import Call, Capabilities, Compiled, Door, Function, Program, ProgramResult, Reply
 from doorward.sandboxing import Planned
-from doorward_approvals.sqlite_approvals import SqliteApprovals
+from doorward_approvals.conformance import requests_in
 from doorward_testing.samples import InProcess, Weather
 from doorward_testing.samples import _Running as Running
 
@@ -126,12 +125,12 @@ source = "stations"
 
 @pytest.fixture(autouse=True)
 def _approvals_installed(doorward_host: Any) -> None:
-    doorward_host.install_real("approvals")
+    doorward_host.install_real("approvals", "doorward-store-sqlite")
 
 
 def gate_requests(gate: Any) -> list[Any]:
     """All requests for approval."""
-    return list(SqliteApprovals(gate.state / "approvals.db").all(time.time()))
+    return requests_in(gate.state)
 
 
 def requests(gate: Any) -> list[Any]:

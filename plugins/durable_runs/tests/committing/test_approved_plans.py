@@ -8,9 +8,8 @@ from typing import Any
 
 import anyio
 import pytest
-from doorward_approvals.answering import answer
+from doorward_approvals.conformance import answer_in
 from doorward_approvals.shown import as_text
-from doorward_approvals.sqlite_approvals import SqliteApprovals
 from doorward_durable_runs import STORED_RUNS
 from doorward_durable_runs.plans import PLANS
 from doorward_testing.asked import Person, says
@@ -27,7 +26,7 @@ OTHER = "made = await weather.add_station(city='Rome')\nawait weather.tag(id=mad
 
 
 def say(gate: Any, request: Any, approve: bool = True) -> None:
-    answer(SqliteApprovals(gate.state / "approvals.db"), request.id, approve, by="ops", said="" if approve else "no")
+    answer_in(gate.state, request.id, approve, said="" if approve else "no")
 
 
 async def test_one_yes_is_one_to_all_writes(doorward_host: Any, writes: Any) -> None:
