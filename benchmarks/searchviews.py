@@ -82,7 +82,7 @@ async def run(folder: Path) -> None:
                 if view:
                     rows.append([which, f"{time.process_time() - started:.2f} s"])
                 took[view] = await _questions(gate)
-    kept = (folder / "view" / "state" / "search_views.db").stat().st_size
+    kept = (folder / "view" / "state" / "store.db").stat().st_size
     rows.append([f"the file, {DIMENSIONS} numbers each", f"{kept / 2**20:.0f} MiB"])
     for name, times in zip(("a question by words", "a question with the view"), took.values(), strict=True):
         rows.append([name, f"{median(times) * 1000:.1f} / {at(times, 0.95) * 1000:.1f} ms"])

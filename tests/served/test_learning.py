@@ -37,7 +37,7 @@ async def test_what_one_process_learned_another_tells(api: Api, tmp_path: Path) 
         assert ("item", "shelf.list_items") in {(each["word"], each["function"]) for each in known["words"]}
         assert "forgotten" in project.run("learned", "clear").stdout
         assert BESIDE not in await card()
-    written = b"".join(file.read_bytes() for file in project.state.glob("learned.db*")).lower()
+    written = b"".join(file.read_bytes() for file in project.state.glob("store.db*")).lower()
     assert written
     for word in (b"erika", b"mustermann", b"birthday"):
         assert word not in written

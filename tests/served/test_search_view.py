@@ -83,9 +83,7 @@ async def test_a_model_that_is_gone_is_told(viewed: Project) -> None:
 async def test_compiling_embeds(viewed: Project) -> None:
     """`doorward compile` leaves nothing to do for who serves."""
     assert viewed.run("compile").returncode == 0
-    state = next(viewed.folder.rglob("search_views.db"))
-    assert state.stat().st_size > 0
     ended = viewed.run("search", "merchandise", "--json", "--explain")
     assert "like: embeddings" in ended.stdout, ended.stderr
-    assert str(state) in viewed.run("clean").stdout
-    assert not state.exists()
+    assert "vectors of functions" in viewed.run("clean").stdout
+    assert "vectors of functions" not in viewed.run("clean").stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import anyio
 import pytest
 from doorward_testing import Cli
 from doorward_testing.shop import CONFIG, Shop
@@ -51,11 +52,14 @@ def test_words_are_shown(shop: Cli, doorward_host: Any) -> None:
     import time
 
     from doorward_search.learning.lessons import WORD, Amount, Lesson
-    from doorward_search.learning.sqlite_lessons import SqliteLessons
+    from doorward_search.learning.stored_lessons import StoredLessons
 
-    store = SqliteLessons(doorward_host.folder / "state" / "learned.db")
-    new = {("alice", Lesson(WORD, "order", "other.ship")): Amount(2.0, time.time() - 30 * 86400)}
-    store.add(new, time.time())
+    async def add() -> None:
+        async with doorward_host.gateway(CONFIG, compile=False) as gate:
+            new = {Lesson(WORD, "order", "other.ship"): Amount(2.0, time.time() - 30 * 86400)}
+            await StoredLessons(gate.store).add("alice", new, time.time())
+
+    anyio.run(add)
     (word,) = shop("learned", "export", "--principal", "alice").json["principals"]["alice"]["words"]
     assert (word["word"], word["function"]) == ("order", "other.ship")
     assert word["times"] == pytest.approx(1, rel=0.01)

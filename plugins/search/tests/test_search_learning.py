@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -11,7 +10,7 @@ from doorward import Gateway, StateError
 from doorward_search.learning.learning import MAX_OF_ONE, MAX_UNWRITTEN
 from doorward_search.learning.lessons import HALF_LIFE_SECONDS, WORD, Amount, Lesson
 from doorward_search.learning.run_record import RunRecord
-from doorward_search.learning.sqlite_lessons import SqliteLessons
+from doorward_search.learning.stored_lessons import StoredLessons
 from doorward_testing.shop import CONFIG, Shop
 
 from .conftest import learning
@@ -49,8 +48,12 @@ async def learn(gate: Gateway, name: str = OLD, *, times: int = 3, principal: st
         await call(gate, name, principal)
 
 
+async def stored(gate: Gateway) -> list[tuple[str, int]]:
+    return [(record.key, record.version) for record in await gate.store.scan("lessons")]
+
+
 async def words(gate: Gateway, principal: str = "local") -> dict[tuple[str, str], float]:
-    known = learning(gate).known(principal).words
+    known = (await learning(gate).known(principal)).words
     return {(word, function): amount.times for word, theirs in known.items() for function, amount in theirs.items()}
 
 
@@ -153,7 +156,9 @@ async def test_lessons_last_and_fade(shop: Any, monkeypatch: pytest.MonkeyPatch)
     async with shop.gateway(CONFIG) as gate:
         assert (await names(gate))[0] == OLD
         now = learning(gate)._clock()
-        amounts = [amount for theirs in learning(gate).known("local").words.values() for amount in theirs.values()]
+        amounts = [
+            amount for theirs in (await learning(gate).known("local")).words.values() for amount in theirs.values()
+        ]
         assert amounts
         for amount in amounts:
             assert amount.of_word(now + HALF_LIFE_SECONDS) == pytest.approx(amount.of_word(now) / 2, rel=0.01)
@@ -169,10 +174,13 @@ async def test_nothing_that_was_said_or_answered_is_written(shop: Any) -> None:
             await gate.execute(FLOW)
         await learning(gate).settle()
         await learning(gate).flush()
-        written = b"".join(file.read_bytes() for file in (shop.folder / "state").glob("learned.db*"))
+        written = b"".join(file.read_bytes() for file in (shop.folder / "state").glob("store.db*"))
         assert b"list_orders" in written
-        for word in (b"erika", b"mustermann", b"s3cr3t", b"value", b"secret-order", b"token"):
+        lessons = b"".join(record.value for record in await gate.store.scan("lessons"))
+        for word in (b"erika", b"mustermann", b"s3cr3t", b"secret-order"):
             assert word not in written.lower()
+        for word in (b"value", b"token"):  # both are names of columns
+            assert word not in lessons.lower()
 
 
 FLOW = """
@@ -228,13 +236,15 @@ async def test_learning_can_be_turned_off(shop: Any) -> None:
     async with shop.gateway(CONFIG) as gate:
         before = await names(gate)
         await learn(gate)
-    written = (shop.folder / "state/learned.db").read_bytes()
+        await learning(gate).flush()
+        written = await stored(gate)
+        assert written
     async with shop.gateway(CONFIG + "[search]\nlearn = false\n") as gate:
         assert await names(gate) == before
         await learn(gate)
         assert await names(gate) == before
         assert not learning(gate)._recent._of
-    assert (shop.folder / "state/learned.db").read_bytes() == written
+        assert await stored(gate) == written
 
 
 @pytest.mark.slow
@@ -242,19 +252,20 @@ async def test_a_file_that_cannot_be_used_stops_nothing(shop: Any, monkeypatch: 
     """A broken one is put aside and begun anew; one that cannot be written is said once, and what was learned counts
     until the end."""
     (shop.folder / "state").mkdir(mode=0o700)
-    (shop.folder / "state/learned.db").write_bytes(b"no database at all " * 100)
+    (shop.folder / "state/store.db").write_bytes(b"no database at all " * 100)
     async with shop.gateway(CONFIG) as gate:
         await learn(gate)
         await learning(gate).flush()
         assert (await names(gate))[0] == OLD
-    assert (shop.folder / "state/learned.db.broken").exists()
+    assert (shop.folder / "state/store.db.broken").exists()
     said: list[str] = []
     monkeypatch.setattr("doorward_search.learning.learning.log.warning", lambda event, **more: said.append(event))
     async with shop.gateway(CONFIG) as gate:
-        monkeypatch.setattr(
-            "doorward_search.learning.sqlite_lessons.SqliteFile.opened",
-            lambda *a: (_ for _ in ()).throw(OSError("no room")),
-        )
+
+        async def full(*given: Any, **more: Any) -> Any:
+            raise StateError("no room")
+
+        monkeypatch.setattr(gate.store, "commit", full)
         for _ in range(3):
             await learn(gate, NEW)
             await learning(gate).flush()
@@ -273,10 +284,10 @@ async def test_what_was_known_stays_while_the_file_is_locked(
     assert (await names(gate))[0] == OLD
     store, now = learning(gate)._store, learning(gate)._clock()
     assert store is not None
-    store.add({("local", Lesson(WORD, "order", NEW)): Amount(9.0, now)}, now)
+    await StoredLessons(gate.store).add("local", {Lesson(WORD, "order", NEW): Amount(9.0, now)}, now)
     read = store.of
 
-    def locked(principal: str) -> Any:
+    async def locked(principal: str) -> Any:
         raise StateError("another process holds it locked")
 
     monkeypatch.setattr(store, "of", locked)
@@ -287,40 +298,35 @@ async def test_what_was_known_stays_while_the_file_is_locked(
 
 
 @pytest.mark.slow
-async def test_a_search_asks_the_file_at_most_once(gate: Gateway, shop: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only if another process has learned something since."""
-    statements: list[str] = []
-    connect = sqlite3.connect
+async def test_a_search_reads_lessons_at_most_once(gate: Gateway, shop: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only if another process has learned something since; what we write ourselves we know."""
+    asked: list[str] = []
+    read = gate.store.get
 
-    def traced(path: Any, *args: Any, **options: Any) -> sqlite3.Connection:
-        db = connect(path, *args, **options)
-        if "learned.db" in str(path):
-            db.set_trace_callback(statements.append)
-        return db
+    async def traced(table: str, key: str) -> Any:
+        if table == "lessons":
+            asked.append(key)
+        return await read(table, key)
 
-    monkeypatch.setattr(sqlite3, "connect", traced)
+    monkeypatch.setattr(gate.store, "get", traced)
     await names(gate)
-    assert statements == []
+    await names(gate)
+    assert asked == ["local"]
     await learn(gate)
-    assert statements == []
     await learning(gate).flush()
+    known = await learning(gate).known("local")
     await names(gate)
-    await learn(gate)
-    await learning(gate).flush()  # what we write ourselves we know
-    statements.clear()
+    assert await learning(gate).known("local") is known
+    asked.clear()
     await names(gate)
-    assert statements == []
+    assert asked == []
     now = learning(gate)._clock()
-    store = SqliteLessons(shop.folder / "state" / "learned.db")
-    store.add({("local", Lesson(WORD, "order", NEW)): Amount(9.0, now)}, now)
-    statements.clear()
+    await StoredLessons(gate.store).add("local", {Lesson(WORD, "order", NEW): Amount(9.0, now)}, now)
+    asked.clear()
     await names(gate)
     assert ("order", NEW) in await words(gate)
-    selects = [each for each in statements if each.startswith("SELECT kind")]
-    statements.clear()
-    await names(gate)
     await names(gate, "send money")
-    assert (len(selects), statements) == (1, [])
+    assert asked == ["local"]
 
 
 @pytest.mark.slow
@@ -334,10 +340,10 @@ async def test_gateways_share_what_they_learn(shop: Any) -> None:
         both = await words(one)
         assert both == pytest.approx(await words(other))
         assert all(times > 1.5 for times in both.values()), both
-        store = SqliteLessons(shop.folder / "state" / "learned.db")
-        assert store.clear() > 0
+        lessons = StoredLessons(other.store)
+        assert await lessons.clear() > 0
         assert not await words(one)
-        assert list(store.everything()) == []
+        assert list(await lessons.everything()) == []
 
 
 @pytest.mark.slow

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
-from doorward import StateError
-from doorward.files import SqliteFile
+from doorward import PluginContext, StateError
+from doorward.engines import MemoryStore
 from doorward_search.graph.producers import Edge
-from doorward_search.learning import sqlite_lessons
+from doorward_search.learning import stored_lessons
 from doorward_search.learning.known import Known
 from doorward_search.learning.learned_edges import with_learned
 from doorward_search.learning.lessons import (
@@ -22,105 +24,146 @@ from doorward_search.learning.lessons import (
     WORD,
     Amount,
     Lesson,
-    LessonStore,
     more,
 )
 from doorward_search.learning.recent_searches import MAX_SEARCHES, RecentSearches
-from doorward_search.learning.sqlite_lessons import LAYOUT, SqliteLessons
-from doorward_search.testing import LessonStoreConformance
+from doorward_search.learning.stored_lessons import StoredLessons
+from doorward_store_sqlite import SqliteSettings, SqliteStore
 
 NOW = 1_800_000_000.0
 
 
-class TestSqlite(LessonStoreConformance):
-    def store(self, folder: Path) -> LessonStore:
-        return SqliteLessons(folder / "learned.db")
+pytestmark = pytest.mark.anyio
+
+
+def shared(folder: Path) -> SqliteStore:
+    return SqliteStore(PluginContext("sqlite", SqliteSettings(), folder))
+
+
+async def of(lessons: StoredLessons, principal: str) -> dict[Lesson, Amount]:
+    return dict((await lessons.of(principal))[1])
+
+
+async def test_what_is_added_is_there() -> None:
+    """Lessons are those of one principal. Counts add up; a word has lost half after 30 days."""
+    lessons, word, together = StoredLessons(MemoryStore()), Lesson(WORD, "w", "s.f"), Lesson(WITH, "s.a", "s.b")
+    assert (await lessons.of("alice"), list(await lessons.everything())) == ((0, []), [])
+    await lessons.add("alice", {together: Amount(1, NOW), word: Amount(1, NOW)}, NOW)
+    later = NOW + HALF_LIFE_SECONDS
+    await lessons.add("alice", {together: Amount(2, later), word: Amount(2, later)}, later)
+    found = await of(lessons, "alice")
+    assert found[together] == Amount(3, later)
+    assert found[word].times == pytest.approx(2.5)
+    assert await of(lessons, "bob") == {}
+
+
+async def test_changes_are_noticed(tmp_path: Path) -> None:
+    """A reader sees what another has added, and can tell that it has to look."""
+    stores = shared(tmp_path), shared(tmp_path)
+    one, other = map(StoredLessons, stores)
+    await one.add("alice", {Lesson(WITH, "s.a", "s.b"): Amount(1, NOW)}, NOW)
+    before, (version, found) = await other.changes(), await other.of("alice")
+    assert len(found) == 1
+    assert (await one.add("alice", {Lesson(WORD, "w", "s.f"): Amount(1, NOW)}, NOW))[0] == version
+    assert await other.changes() > before
+    assert len(await of(other, "alice")) == 2
+    for store in stores:
+        await store.close()
 
 
 ADDING = f"""
-import sys
+import asyncio, sys
 from pathlib import Path
+from doorward import PluginContext
 from doorward_search.learning.lessons import Amount, Lesson
-from doorward_search.learning.sqlite_lessons import SqliteLessons
-store = SqliteLessons(Path(sys.argv[1]))
-for n in range(30):
-    store.add({{("local", Lesson("with", "s.a", "s.b")): Amount(1, {NOW} + n)}}, {NOW})
+from doorward_search.learning.stored_lessons import StoredLessons
+from doorward_store_sqlite import SqliteSettings, SqliteStore
+
+async def main():
+    store = SqliteStore(PluginContext("sqlite", SqliteSettings(), Path(sys.argv[1])))
+    for n in range(30):
+        await StoredLessons(store).add("local", {{Lesson("with", "s.a", "s.b"): Amount(1, {NOW} + n)}}, {NOW})
+    await store.close()
+
+asyncio.run(main())
 """
 
 
-def add(path: Path) -> None:
-    SqliteLessons(path).add({("local", Lesson(WITH, "s.a", "s.b")): Amount(1, NOW)}, NOW)
-
-
 @pytest.mark.slow
-def test_processes_add_up(tmp_path: Path) -> None:
+async def test_processes_add_up(tmp_path: Path) -> None:
     """What two write at the same time is all there."""
-    path = tmp_path / "state" / "learned.db"
-    processes = [subprocess.Popen([sys.executable, "-c", ADDING, str(path)]) for _ in range(2)]
+    processes = [subprocess.Popen([sys.executable, "-c", ADDING, str(tmp_path)]) for _ in range(2)]
     assert [process.wait(60) for process in processes] == [0, 0]
-    assert SqliteLessons(path).of("local") == [(Lesson(WITH, "s.a", "s.b"), Amount(60, NOW + 29))]
+    store = shared(tmp_path)
+    assert await of(StoredLessons(store), "local") == {Lesson(WITH, "s.a", "s.b"): Amount(60, NOW + 29)}
+    await store.close()
 
 
-def test_lessons_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_lessons_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest of a principal go first, then the principals that were here longest ago; what is forgotten goes."""
-    monkeypatch.setattr(sqlite_lessons, "MAX_LESSONS", {WORD: 3, WITH: 1, FLOW: 1})
-    monkeypatch.setattr(sqlite_lessons, "MAX_PRINCIPALS", 2)
-    store = SqliteLessons(tmp_path / "learned.db")
+    monkeypatch.setattr(stored_lessons, "MAX_LESSONS", {WORD: 3, WITH: 1, FLOW: 1})
+    monkeypatch.setattr(stored_lessons, "MAX_PRINCIPALS", 2)
+    now, lessons = [NOW], StoredLessons(MemoryStore(clock=lambda: now[0]))
     for n in range(6):
-        store.add({("a", Lesson(WORD, f"w{n}", "s.f")): Amount(1, NOW + n)}, NOW)
-    assert [lesson.subject for lesson, _ in store.of("a")] == ["w3", "w4", "w5"]
+        await lessons.add("a", {Lesson(WORD, f"w{n}", "s.f"): Amount(1, NOW + n)}, NOW)
+    assert sorted(lesson.subject for lesson in await of(lessons, "a")) == ["w3", "w4", "w5"]
     for n, who in enumerate(("b", "c")):
-        store.add({(who, Lesson(WITH, "s.a", "s.b")): Amount(1, NOW + 10 + n)}, NOW)
-    assert {who for who, _, _ in store.everything()} == {"b", "c"}
-    store.add({("b", Lesson(WORD, "w", "s.f")): Amount(1, NOW + FORGOTTEN_SECONDS + 20)}, NOW + FORGOTTEN_SECONDS + 20)
-    assert {lesson.kind for _, lesson, _ in store.everything()} == {WORD}
+        await lessons.add(who, {Lesson(WITH, "s.a", "s.b"): Amount(1, NOW + 10 + n)}, NOW)
+    assert {who for who, _, _ in await lessons.everything()} == {"b", "c"}
+    now[0] += FORGOTTEN_SECONDS + 20
+    await lessons.add("b", {Lesson(WORD, "w", "s.f"): Amount(1, now[0])}, now[0])
+    assert {(who, lesson.kind) for who, lesson, _ in await lessons.everything()} == {("b", WORD)}
 
 
-def test_what_is_cleared_is_gone(tmp_path: Path) -> None:
-    """From the file and from its log, not only from its tables."""
-    path = tmp_path / "learned.db"
-    reader, store = SqliteLessons(path), SqliteLessons(path)
-    words = [f"nameofsomething{n}" for n in range(500)]
-    store.add({(who, Lesson(WORD, word, "s.f")): Amount(1, NOW) for word in words for who in "ab"}, NOW)
-    assert len(reader.of("a")) == 500
-    before = reader.version()
-    assert store.clear("a") == 500
-    assert (reader.of("a"), len(reader.of("b"))) == ([], 500)
-    assert reader.version() != before
-    assert store.clear() == 500
-    reader.close()
-    assert not any(b"nameofsomething" in file.read_bytes() for file in tmp_path.glob("learned.db*"))
-    assert SqliteLessons(tmp_path / "none.db").clear() == 0
-    assert not (tmp_path / "none.db").exists()
+async def test_what_is_cleared_is_gone(tmp_path: Path) -> None:
+    """From the file and from its log, not only from its tables; that of one principal, or all."""
+    stores = shared(tmp_path), shared(tmp_path)
+    reader, lessons = map(StoredLessons, stores)
+    new = {Lesson(WORD, f"nameofsomething{n}", "s.f"): Amount(1, NOW) for n in range(500)}
+    for who in ("a", "ab"):
+        await lessons.add(who, new, NOW)
+    assert len(await of(reader, "a")) == 500
+    before = await reader.changes()
+    assert await lessons.clear("a") == 500
+    assert (await of(reader, "a"), len(await of(reader, "ab"))) == ({}, 500)
+    assert await reader.changes() != before
+    assert (await lessons.clear(), await lessons.clear()) == (500, 0)
+    for store in stores:
+        await store.close()
+    assert not any(b"nameofsomething" in file.read_bytes() for file in tmp_path.glob("store.db*"))
 
 
-def test_the_tables_are_what_the_steps_make(tmp_path: Path) -> None:
-    """The file is made by SQL alone, because to import sqlite-utils takes long."""
-    steps = SqliteFile(tmp_path / "steps.db", type(LAYOUT)(LAYOUT.steps, LAYOUT.probe), event="e", hint="h").opened(1)
-    made = SqliteFile(tmp_path / "made.db", LAYOUT, event="e", hint="h").opened(1)
-    tables = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name"
-    assert steps.execute(tables).fetchall() == made.execute(tables).fetchall()
-
-
-def test_a_file_of_others_is_refused_with_a_reason(tmp_path: Path) -> None:
+async def test_a_file_of_others_is_refused_with_a_reason(tmp_path: Path) -> None:
     """The error says which file, and what to do."""
-    (tmp_path / "learned.db").mkdir()
-    with pytest.raises(Exception, match=r"learned\.db") as refused:
-        SqliteLessons(tmp_path / "learned.db").add({("a", Lesson(WITH, "a", "b")): Amount(1, NOW)}, NOW)
-    assert refused.value.hint  # type: ignore[attr-defined]
+    (tmp_path / "store.db").mkdir()
+    store = shared(tmp_path)
+    with pytest.raises(StateError, match=r"store\.db") as refused:
+        await StoredLessons(store).add("a", {Lesson(WITH, "a", "b"): Amount(1, NOW)}, NOW)
+    assert refused.value.hint
+    await store.close()
 
 
-def test_a_table_that_is_gone_is_begun_anew(tmp_path: Path) -> None:
-    """A file that turns out to be broken while it is open is put aside, and the next write makes a new one."""
-    store = SqliteLessons(tmp_path / "learned.db")
-    add(store.where)
-    assert len(store.of("local")) == 1
-    with SqliteFile(store.where, LAYOUT, event="e", hint="h").connect(1) as db:
-        db.execute("DROP TABLE lessons")
-    with pytest.raises(StateError):
-        store.of("local")
-    add(store.where)
-    assert len(store.of("local")) == 1
+async def test_what_an_earlier_version_learned_is_taken_over(tmp_path: Path) -> None:
+    """Exactly, once for all processes; the file stays as it is."""
+    file = tmp_path / "learned.db"
+    with contextlib.closing(sqlite3.connect(file)) as db, db:
+        db.execute("CREATE TABLE lessons (principal TEXT, kind TEXT, subject TEXT, object TEXT, times REAL, last REAL)")
+        rows = [
+            ("a", WORD, "w", "s.f", 1.5, NOW),
+            ("a", WITH, "s.a", "s.b", 3.0, NOW + 1),
+            ("b", WORD, "x", "s.f", 1.0, NOW),
+        ]
+        db.executemany("INSERT INTO lessons VALUES (?, ?, ?, ?, ?, ?)", rows)
+    store = shared(tmp_path)
+    for times in (1, 2):
+        lessons = StoredLessons(store, file)
+        await lessons.add("b", {Lesson(WORD, "x", "s.f"): Amount(1, NOW)}, NOW)
+        assert await of(lessons, "a") == {
+            Lesson(WORD, "w", "s.f"): Amount(1.5, NOW), Lesson(WITH, "s.a", "s.b"): Amount(3.0, NOW + 1)
+        }  # fmt: skip
+        assert await of(lessons, "b") == {Lesson(WORD, "x", "s.f"): Amount(1.0 + times, NOW)}
+    assert file.exists()
+    await store.close()
 
 
 def test_words_fade_and_counts_do_not() -> None:
@@ -162,17 +205,15 @@ def test_searches_are_remembered_within_bounds() -> None:
 
 
 @pytest.mark.slow
-def test_a_full_file_is_read_quickly(tmp_path: Path) -> None:
-    """A search that finds the file changed reads all of a principal's lessons first."""
-    store = SqliteLessons(tmp_path / "learned.db")
-    new = {
-        ("a", Lesson(WORD, f"w{n % 400}", f"s.f{n}")): Amount(1, NOW) for n in range(sqlite_lessons.MAX_LESSONS[WORD])
-    }
-    store.add(new, NOW)
-    store.of("a")
+async def test_a_full_record_is_read_quickly(tmp_path: Path) -> None:
+    """A search that finds the lessons changed reads all of a principal's first."""
+    store = shared(tmp_path)
+    new = {Lesson(WORD, f"w{n % 400}", f"s.f{n}"): Amount(1, NOW) for n in range(stored_lessons.MAX_LESSONS[WORD])}
+    await StoredLessons(store).add("a", new, NOW)
     started = time.process_time()
-    Known(store.of("a"), NOW)
+    Known((await StoredLessons(store).of("a"))[1], NOW)
     assert time.process_time() - started < 0.2
+    await store.close()
 
 
 def test_edges_that_use_confirms() -> None:

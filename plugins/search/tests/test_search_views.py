@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sqlite3
 import time
 from dataclasses import replace
@@ -14,7 +15,9 @@ import numpy as np
 import pytest
 import structlog
 from doorward import ConfigError, PluginError, ServerError
-from doorward_search.views import search_views, vector_file, view
+from doorward.engines import MemoryStore
+from doorward_search.views import search_views, view
+from doorward_search.views.stored_vectors import StoredVectors
 from doorward_testing.samples import CONFIG, Weather
 
 from .conftest import views
@@ -272,7 +275,7 @@ async def test_a_file_that_is_of_no_use_is_made_anew(doorward_host: Any, meaning
     """Or done without, where it cannot be made: the log says so once."""
     async with doorward_host.gateway(VIEWED) as gate:
         await built(gate)
-    file = doorward_host.folder / "state" / "search_views.db"
+    file = doorward_host.folder / "state" / "store.db"
     assert file.stat().st_mode & 0o077 == 0
     file.write_bytes(b"no database" * 1000)
     async with doorward_host.gateway(VIEWED) as gate:
@@ -300,12 +303,12 @@ async def test_several_views_are_asked_at_once(doorward_host: Any, meanings: typ
 
 
 async def test_nothing_is_there_without_a_view(doorward_host: Any) -> None:
-    """No file, no check, no work."""
+    """No vectors, no check, no work."""
     async with doorward_host.gateway(CONFIG) as gate:
         await gate.search_functions("forecast")
         assert await views(gate).build()
         assert [check async for check in views(gate).checks()] == []
-    assert not (doorward_host.folder / "state" / "search_views.db").exists()
+        assert not await gate.store.scan("vectors")
 
 
 async def test_a_view_that_is_missing_or_wrong_stops_the_start(doorward_host: Any) -> None:
@@ -322,26 +325,40 @@ async def test_a_view_that_is_missing_or_wrong_stops_the_start(doorward_host: An
             pass
 
 
-def test_what_nobody_uses_is_removed_later(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_nobody_uses_is_removed_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """After thirty days, whosever it is; until then it comes back with its function."""
-    file, day = vector_file.VectorFile(tmp_path), 20_000
-    monkeypatch.setattr(vector_file, "_today", lambda: day)
-    file.keep("means", "one", [(b"used", b"ab"), (b"gone", b"cd")])
-    file.keep("other", "two", [(b"text", b"ef")])
-    for day in (20_001, 20_030):  # noqa: B007 - `_today` reads it
-        file.used("means", "one", {b"used"})
-        assert file.read("means", "one") == {b"used": b"ab", b"gone": b"cd"}
-    day = 20_031
-    file.used("means", "one", {b"used"})
-    assert file.read("means", "one") == {b"used": b"ab"}
-    assert file.read("other", "two") == {}
+    now = [1_800_000_000.0]
+    monkeypatch.setattr("doorward_search.views.stored_vectors.time.time", lambda: now[0])
+    stored = StoredVectors(MemoryStore(clock=lambda: now[0]))
+    await stored.keep("means", "one", {b"used": b"ab", b"gone": b"cd"})
+    await stored.keep("other", "two", {b"text": b"ef"})
+    for days in (1, 29):
+        now[0] += days * 86400 - 1
+        await stored.used("means", "one", {b"used": b"ab"})
+        assert await stored.read("means", "one") == {b"used": b"ab", b"gone": b"cd"}
+    now[0] += 2
+    assert await stored.read("means", "one") == {b"used": b"ab"}
+    assert await stored.read("other", "two") == {}
+    assert (await stored.clear(), await stored.clear()) == (1, 0)
 
 
-def test_vectors_of_different_lengths_are_nobody_s(tmp_path: Any) -> None:
+async def test_vectors_of_different_lengths_are_nobody_s() -> None:
     """Somebody else has written there: all is embedded again."""
-    file = vector_file.VectorFile(tmp_path)
-    file.keep("means", "one", [(b"a", b"ab"), (b"b", b"abcd")])
-    assert file.read("means", "one") == {}
+    stored = StoredVectors(MemoryStore())
+    await stored.keep("means", "one", {b"a": b"ab", b"b": b"abcd"})
+    assert await stored.read("means", "one") == {}
+
+
+async def test_what_an_earlier_version_embedded_is_taken_over(tmp_path: Any) -> None:
+    """To embed may cost money."""
+    file = tmp_path / "search_views.db"
+    with contextlib.closing(sqlite3.connect(file)) as db, db:
+        db.execute("CREATE TABLE vectors (view TEXT, model TEXT, text BLOB, vector BLOB, used INTEGER)")
+        db.executemany("INSERT INTO vectors VALUES ('means', ?, ?, ?, 1)", [("one", b"a", b"ab"), ("two", b"b", b"cd")])
+    store = MemoryStore()
+    assert await StoredVectors(store, file).read("means", "one") == {b"a": b"ab"}
+    await StoredVectors(store).clear()
+    assert await StoredVectors(store, file).read("means", "two") == {}
 
 
 async def test_pauses_grow_and_are_bounded(doorward_host: Any, meanings: type[Meanings], monkeypatch: Any) -> None:
@@ -366,17 +383,6 @@ async def test_pauses_grow_and_are_bounded(doorward_host: Any, meanings: type[Me
         with pytest.raises(TimeoutError):
             await views(gate).run(embed=True)
     assert pauses == [0.01, 0.02, 0.04, 0.05, 0.05]
-
-
-def test_the_layout_is_what_its_steps_make() -> None:
-    """A new file and one that was brought up to date are the same."""
-
-    def schema(layout: Any) -> list[Any]:
-        db = sqlite3.connect(":memory:", isolation_level=None)
-        layout.apply(db)
-        return db.execute("SELECT sql FROM sqlite_master ORDER BY name").fetchall()
-
-    assert schema(vector_file.LAYOUT) == schema(replace(vector_file.LAYOUT, made=""))
 
 
 @pytest.mark.slow

@@ -38,7 +38,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(autouse=True)
 def _installed(doorward_host: Host) -> None:
-    doorward_host.install_real("search", "search_view", "search_views")
+    doorward_host.install_real("search", "search_view", "search_views", "doorward-store-sqlite")
 
 
 def save_model(folder: Path, vectors: Any = VECTORS, **more: Any) -> Path:

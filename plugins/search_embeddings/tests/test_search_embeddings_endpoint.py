@@ -85,7 +85,8 @@ async def test_an_endpoint_that_is_down(doorward_host: Host, endpoint: Endpoint)
     async with opened(doorward_host, of(endpoint)) as gate:
         endpoint.close()
         assert names(await gate.search_functions("forecast")) == ["weather.get_forecast"]
-    (doorward_host.folder / "state" / "search_views.db").unlink()
+    for file in (doorward_host.folder / "state").glob("store.db*"):
+        file.unlink()
     async with opened(doorward_host, f'url = "{url}"\nmodel = "small"\n') as gate:
         assert names(await gate.search_functions("forecast")) == ["weather.get_forecast"]
         ((what, ok, advice),) = [check async for check in gate.search_engine().checks()]

@@ -100,11 +100,11 @@ class SearchEngine:
         error. It must not wait."""
         return ()
 
-    def related(self, function: Function, principal: str) -> Related:
-        """The functions that belong to one. It must not wait."""
+    async def related(self, function: Function, principal: str) -> Related:
+        """The functions that belong to one."""
         return Related()
 
-    def graph(self, server: str, principal: str) -> Sequence[Given]:
+    async def graph(self, server: str, principal: str) -> Sequence[Given]:
         """All that is known of who gives what the functions of a server need."""
         return ()
 

@@ -221,7 +221,7 @@ class Discovery:
             "signature": signatures.signature(function, definitions, seen=seen, language=language),
             "text": text
             + self._told(function, asker)
-            + self._related(function, asker)
+            + await self._related(function, asker)
             + self._catalog.notes.card(function, language, dialect_of(language), MAX_CARD_CHARS),
         }
 
@@ -230,10 +230,11 @@ class Discovery:
         text = self.policy.told(function, asker.principal) if self.policy.decides else ""
         return f"\n{dialect_of(asker.language).mark} {text}" if text else ""
 
-    def _related(self, function: Function, asker: Program) -> str:
+    async def _related(self, function: Function, asker: Program) -> str:
         """The functions that give what it needs, and those that are often called beside it, as comments at the end of a
         card."""
-        related, mark = self._engine().related(function, asker.principal), dialect_of(asker.language).mark
+        related = await self._engine().related(function, asker.principal)
+        mark = dialect_of(asker.language).mark
         fields: dict[str, list[str]] = {}
         for given in related.given:
             told = fields.setdefault(given.parameter, [])

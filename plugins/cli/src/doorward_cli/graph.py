@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -23,7 +23,7 @@ async def show_graph(project: Project, names: Sequence[str]) -> int:
     async with project.gateway(only=names or None) as gate:
         for name in names or sorted(gate.catalog.servers().intersection(gate.servers.modules)):
             try:
-                found += [edge for edge in _edges(gate, name) if edge not in found]
+                found += [edge for edge in await _edges(gate, name) if edge not in found]
             except UnknownName as error:
                 errors.append(error)
     if project.json:
@@ -39,7 +39,7 @@ async def show_graph(project: Project, names: Sequence[str]) -> int:
     return 1 if errors else 0
 
 
-def _edges(gate: Gateway, name: str) -> Iterator[dict[str, Any]]:
+async def _edges(gate: Gateway, name: str) -> list[dict[str, Any]]:
     """The edges of a server, or those that lead to or from one function. Raises: UnknownName."""
     from doorward import UnknownName
 
@@ -47,17 +47,19 @@ def _edges(gate: Gateway, name: str) -> Iterator[dict[str, Any]]:
         module = gate.discovery.module(name, LOCAL)
     except UnknownName:
         function = gate.broker.functions.find(name, LOCAL)
-        of_server = _told(gate, function.server)
-        return (edge for edge in of_server if function.qualified in (edge["function"], edge["producer"]))
-    return _told(gate, module)
+        of_server = await _told(gate, function.server)
+        return [edge for edge in of_server if function.qualified in (edge["function"], edge["producer"])]
+    return await _told(gate, module)
 
 
 def _sure(edge: dict[str, Any]) -> str:
     return f"{edge['confidence']:.0%}" + (f", learned from {edge['learned']} runs" if "learned" in edge else "")
 
 
-def _told(gate: Gateway, module: str) -> Iterator[dict[str, Any]]:
+async def _told(gate: Gateway, module: str) -> list[dict[str, Any]]:
     """The edges of a server as JSON shows them: `function` needs `parameter`, which `producer` gives as `field`. Those
     that were learned from use say of how many runs."""
-    for given in gate.search_engine().graph(module, LOCAL):
-        yield {key: value for key, value in given._asdict().items() if key != "learned" or value}
+    return [
+        {key: value for key, value in given._asdict().items() if key != "learned" or value}
+        for given in await gate.search_engine().graph(module, LOCAL)
+    ]

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from doorward_search.learning.lessons import Amount as Amount
 from doorward_search.learning.lessons import Lesson as Lesson
-from doorward_search.learning.lessons import LessonStore as LessonStore
 from doorward_search.plugin import Search as Search
 from doorward_search.settings import SearchSettings as SearchSettings
 
-__all__ = ["Amount", "Lesson", "LessonStore", "Search", "SearchSettings"]
+__all__ = ["Amount", "Lesson", "Search", "SearchSettings"]

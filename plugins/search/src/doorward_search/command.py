@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import anyio
 import click
+from doorward.administration import open_store
 from doorward_cli import Project, common, print_json, say, table
 
 if TYPE_CHECKING:
-    from doorward_search import Amount, Lesson, LessonStore
+    from doorward_search import Amount, Lesson
+    from doorward_search.learning.stored_lessons import StoredLessons
+
+T = TypeVar("T")
 
 _OF = click.option(
     "--principal", metavar="NAME", help="Of this principal alone; `*` is everyone, where that is shared."
@@ -61,7 +66,7 @@ def export(project: Project, principal: str | None) -> None:
 @_OF
 def clear(project: Project, principal: str | None) -> None:
     """Forget all of it, or that of one principal. A gateway that serves notices at once."""
-    removed = _store(project).clear(principal)
+    removed = _done(project, lambda lessons: lessons.clear(principal))
     if project.json:
         print_json({"removed": removed})
     else:
@@ -69,10 +74,17 @@ def clear(project: Project, principal: str | None) -> None:
         say(f"forgotten: {removed} lesson{'' if removed == 1 else 's'}{whose}")
 
 
-def _store(project: Project) -> LessonStore:
-    from doorward_search.learning.sqlite_lessons import SqliteLessons
+def _done(project: Project, work: Callable[[StoredLessons], Awaitable[T]]) -> T:
+    """What `work` does with the lessons of a project."""
+    from doorward_search.learning.stored_lessons import EARLIER, StoredLessons
 
-    return SqliteLessons(project.load().state_folder() / "learned.db")
+    loaded = project.load()
+
+    async def done() -> T:
+        async with open_store(loaded) as store:
+            return await work(StoredLessons(store, loaded.state_folder() / EARLIER))
+
+    return anyio.run(done)
 
 
 def _everything(project: Project) -> dict[str, dict[str, list[dict[str, Any]]]]:
@@ -81,7 +93,7 @@ def _everything(project: Project) -> dict[str, dict[str, list[dict[str, Any]]]]:
 
     now = time.time()
     found: dict[str, dict[str, list[dict[str, Any]]]] = {}
-    for principal, lesson, amount in _store(project).everything():
+    for principal, lesson, amount in _done(project, lambda lessons: lessons.everything()):
         of = found.setdefault(principal, {"words": [], "together": [], "passed": []})
         kind, told = _told(lesson, amount, now)
         of[kind].append(told)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from doorward_search.graph.producers import Edge
     from doorward_search.index import Index
     from doorward_search.joined_index import JoinedIndex
+    from doorward_search.learning.known import Known
     from doorward_search.learning.learning import Learning
     from doorward_search.views.search_views import SearchViews
 
@@ -57,11 +58,12 @@ class Engine:
         index = await self._index.wait()
         allowed = self._mask(index, search.allowed)
         reach = _both(allowed, index.only(search.usable, None, ()))
-        questions, steps = [read(query) for query in queries], Steps(index, partial(self._needs, principal))
+        known = await self._learning.known(principal)
+        questions, steps = [read(query) for query in queries], Steps(index, partial(self._needs, known))
         rankings = []
         for each in questions:
             among = _both(allowed, index.only(search.servers, search.read_only, each.tags))
-            rankings.append(Ranking(index, each, among, steps, self._learning.bonus(index, each, principal)))
+            rankings.append(Ranking(index, each, among, steps, self._learning.bonus(index, each, principal, known)))
             await anyio.lowlevel.checkpoint()  # ten long questions take a while, and others wait
         offset, end = search.offset, search.offset + search.limit
         fusions = await self._fused(index, queries, rankings, end)
@@ -112,8 +114,8 @@ class Engine:
             self._masks.popitem(last=False)  # those of an index that was forgotten are the oldest
         return self._masks[key]
 
-    def _needs(self, principal: str, server: str, name: str) -> list[Edge]:
-        return with_learned(self._graphs.needs(server, name), server, name, self._learning.known(principal))
+    def _needs(self, known: Known, server: str, name: str) -> list[Edge]:
+        return with_learned(self._graphs.needs(server, name), server, name, known)
 
     async def _fused(self, index: Index, queries: Sequence[str], rankings: Sequence[Ranking], most: int) -> list[Fused]:
         """What fits each question, by its words and by what search views say, if there are any."""

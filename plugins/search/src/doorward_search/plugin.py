@@ -22,7 +22,7 @@ from doorward.searching import Search as Asked
 from doorward_search.derived import GRAPH, SEGMENT, graph_of, segment_of
 from doorward_search.learning.learning import Learning
 from doorward_search.learning.run_record import RunRecord
-from doorward_search.learning.sqlite_lessons import SqliteLessons
+from doorward_search.learning.stored_lessons import EARLIER, StoredLessons
 from doorward_search.settings import SearchSettings
 
 if TYPE_CHECKING:
@@ -46,16 +46,19 @@ class Search:
 
     @staticmethod
     async def clean(loaded: Loaded) -> list[str]:
-        """Remove from the state folder what is made again of the catalog. Returns: what was there."""
-        from doorward_search.views.vector_file import VectorFile
+        """Remove from the store what is made again of the catalog. Returns: what was there. Raises: StateError."""
+        from doorward.administration import open_store
 
-        return VectorFile(loaded.state_folder()).remove()
+        from doorward_search.views.stored_vectors import StoredVectors
+
+        async with open_store(loaded) as store:
+            count = await StoredVectors(store).clear()
+        return [f"{count} vectors of functions"] if count else []
 
     @hookimpl
     def gateway_made(self, gateway: Gateway) -> None:
         """Raises: PluginError, ConfigError of a search view."""
-        given = gateway.stores
-        lessons = SqliteLessons(gateway.state / "learned.db") if given is None else given.more.get("lessons")
+        lessons = StoredLessons(gateway.store, gateway.state / EARLIER)
         self.learning = Learning(self._settings, lessons, gateway.catalog)
         self.engine = FunctionSearch(gateway, self.learning, self._names)
         if self._names:
@@ -126,7 +129,7 @@ class FunctionSearch(SearchEngine):
         from doorward_search.views.search_views import SearchViews
 
         gate = self._gateway
-        return SearchViews(self._names, gate.loaded, gate.plugins, gate.catalog, gate.state)
+        return SearchViews(self._names, gate.loaded, gate.plugins, gate.catalog, gate.state, gate.store)
 
     @cached_property
     def ranking(self) -> Engine:
@@ -141,11 +144,11 @@ class FunctionSearch(SearchEngine):
     def near(self, words: Sequence[str], servers: Sequence[str], most: int) -> Sequence[Function]:
         return self.ranking.near(words, servers, most)
 
-    def related(self, function: Function, principal: str) -> Related:
+    async def related(self, function: Function, principal: str) -> Related:
         from doorward_search.graph.producers import LIKELY
         from doorward_search.learning.learned_edges import with_learned
 
-        server, known = function.server, self._learning.known(principal)
+        server, known = function.server, await self._learning.known(principal)
         documented = self.graphs.needs(server, function.name)
         given = [
             Given(
@@ -160,8 +163,8 @@ class FunctionSearch(SearchEngine):
         ]
         return Related(given, known.often_with(function.qualified))
 
-    def graph(self, server: str, principal: str) -> list[Given]:
-        known = self._learning.known(principal)
+    async def graph(self, server: str, principal: str) -> list[Given]:
+        known = await self._learning.known(principal)
         found = [
             Given(f"{server}.{edge.function}", edge.parameter, f"{server}.{edge.producer}", edge.field, edge.confidence)
             for edge in self.graphs.of(server)

@@ -209,6 +209,7 @@ class _Connection:
     def _opened(self, db: sqlite3.Connection) -> sqlite3.Connection:
         self._db, self._place = db, self._file.place()
         db.execute(f"PRAGMA synchronous = {self._sync}")
+        db.execute("PRAGMA secure_delete = ON")  # what is deleted is forgotten
         return db
 
     def close(self) -> None:
@@ -217,8 +218,15 @@ class _Connection:
             self._db = None
 
     async def end(self) -> None:
-        await self.run(self.close)
+        await self.run(self._end)
         self._thread.shutdown(wait=False)
+
+    def _end(self) -> None:
+        if self._db is not None and self._db.total_changes:
+            with contextlib.suppress(sqlite3.Error):  # the log has what was deleted, too
+                self._db.execute("PRAGMA busy_timeout = 0")
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self.close()
 
 
 @contextlib.contextmanager

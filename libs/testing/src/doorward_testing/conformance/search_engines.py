@@ -109,9 +109,9 @@ class SearchEngineConformance(HookConformance):
             require(_functions(near) and len(near) <= 3, f"`near` answered {near!r}: at most three functions")
             function = gate.catalog.function("weather", "get_forecast")
             assert function is not None
-            related = engine.related(function, "local")
+            related = await engine.related(function, "local")
             require(isinstance(related, Related), f"`related` answered {related!r}")
-            for given in (*related.given, *engine.graph("weather", "local")):
+            for given in (*related.given, *await engine.graph("weather", "local")):
                 require(0 <= given.confidence <= 1, f"{given} is surer than sure")
             await engine.prepare()
             for check in [check async for check in engine.checks()]:

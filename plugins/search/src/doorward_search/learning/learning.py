@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import combinations, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
-import anyio.to_thread
-from doorward import ConfigError, StateError, log
+from doorward import StateError, log
 from doorward.searching import off_loop
+from doorward.values import to_its_end
 
-from doorward_search.learning.lessons import EVERYONE, FLOW, WITH, WORD, Amount, Lesson, LessonStore, more
+from doorward_search.learning.lessons import EVERYONE, FLOW, WITH, WORD, Amount, Lesson, more
 from doorward_search.learning.recent_searches import MAX_HITS, RecentSearches
 from doorward_search.learning.run_record import RunRecord
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from doorward_search.index import Index
     from doorward_search.learning.field_names import FieldNames
     from doorward_search.learning.known import Known
+    from doorward_search.learning.stored_lessons import StoredLessons
     from doorward_search.learning.words import Learned
     from doorward_search.question import Question
     from doorward_search.settings import SearchSettings
@@ -42,6 +43,17 @@ MAX_LOOKED_AT = 8
 MAX_KNOWN = 100
 """Principals whose lessons are in memory."""
 
+_NOTHING: Sequence[tuple[Lesson, Amount]] = ()
+
+
+class _Kept(NamedTuple):
+    """What is in memory of a principal's lessons: of which of all changes, which version of theirs, and what it is."""
+
+    seen: int
+    version: int
+    known: Known
+
+
 MAX_REVISION = 10_000
 """Lessons in memory that a principal was given before the stored ones, which are bounded, are read again."""
 
@@ -52,7 +64,7 @@ class Learning:
     def __init__(
         self,
         settings: SearchSettings,
-        store: LessonStore | None,
+        store: StoredLessons | None,
         catalog: Catalog,
         *,
         clock: Callable[[], float] = time.time,
@@ -61,7 +73,7 @@ class Learning:
         self._store = store if self._on else None
         self._recent = RecentSearches(time.monotonic)
         self._catalog = catalog
-        self._known: OrderedDict[str, tuple[object, Known]] = OrderedDict()
+        self._known: OrderedDict[str, _Kept] = OrderedDict()
         self._learned: OrderedDict[str, Learned] = OrderedDict()
         self._unwritten: dict[tuple[str, Lesson], Amount] = {}
         self._being_written: dict[tuple[str, Lesson], Amount] = {}
@@ -72,12 +84,9 @@ class Learning:
 
     # Searches
 
-    def bonus(self, index: Index, question: Question, principal: str) -> Any:
-        """What earlier use adds to the score of each function; `None` if nothing is known."""
-        if not self._on or not question.concepts:
-            return None
-        known = self.known(principal)
-        if not known.words:
+    def bonus(self, index: Index, question: Question, principal: str, known: Known) -> Any:
+        """What earlier use, as far as it is `known`, adds to the score of each function; `None` if that is nothing."""
+        if not self._on or not question.concepts or not known.words:
             return None
         from doorward_search.learning.words import (  # numpy takes a tenth of a second: not when a gateway starts
             Learned,
@@ -148,41 +157,40 @@ class Learning:
             self._waiting[principal] += is_new
             self._unwritten[key] = more(lesson.kind, self._unwritten.get(key), amount)
             if kept := self._known.get(key[0]):
-                kept[1].add(lesson, amount)
+                kept.known.add(lesson, amount)
 
     # What is known
 
     def _whose(self, principal: str) -> str:
         return EVERYONE if self._shared else principal
 
-    def known(self, principal: str) -> Known:
+    async def known(self, principal: str) -> Known:
         """What was learned of a principal, or of everyone if that is shared. Read again when the stored lessons have
         changed; if they cannot be read, what was known stays."""
-        who = self._whose(principal)
-        version, known = self._known.get(who, (None, None))
-        if known and (self._being_written or self._store is None or version == self._store.version()):
-            self._known.move_to_end(who)
-            return known
-        stored: list[tuple[Lesson, Amount]] = []
-        if self._store is not None:
-            version = self._store.version()  # taken before reading: what changes meanwhile is read the next time
-            try:
-                stored = self._store.of(who) if version else []
-            except (StateError, ConfigError) as error:
-                self._warn("lessons_not_read", error)
-                if known:
-                    return known
-                version = None
-            if self._being_written:  # which may be there twice now: read again the next time
-                version = None
         from doorward_search.learning.known import Known
 
+        who = self._whose(principal)
+        kept, seen, version, stored = self._known.get(who), -1, -1, _NOTHING
+        if self._store is not None:
+            try:
+                seen = await self._store.changes()  # taken before reading: what changes meanwhile is read the next time
+                if kept is None or (seen != kept.seen and not self._being_written):
+                    version, stored = await self._store.of(who)
+            except StateError as error:
+                self._warn("lessons_not_read", error)
+                seen = -2  # read again the next time
+        kept = self._known.get(who, kept)
+        if kept and (version < 0 or version == kept.version):
+            self._known[who] = kept._replace(seen=kept.seen if self._being_written else seen)
+            self._known.move_to_end(who)
+            return kept.known
         known = Known(stored, self._clock())
         for waiting in (self._being_written, self._unwritten):
             for (whose, lesson), amount in waiting.items():
                 if whose == who:
                     known.add(lesson, amount)
-        self._known[who] = version, known
+        # what is being written may be there twice now: read again the next time
+        self._known[who] = _Kept(-2 if self._being_written else seen, version, known)
         while len(self._known) > MAX_KNOWN:
             self._known.popitem(last=False)
         return known
@@ -197,36 +205,35 @@ class Learning:
             self._being_written, self._unwritten = self._unwritten, {}
             self._waiting.clear()
             try:
-                before = await anyio.to_thread.run_sync(self._store.add, self._being_written, self._clock())
-            except BaseException as error:  # also if we are cancelled before it began
-                self._put_back()
-                if not isinstance(error, (StateError, ConfigError)):
-                    raise
+                for who in {who for who, _ in self._being_written}:
+                    await to_its_end(self._write(self._store, who))
+            except StateError as error:
                 self._warn("lessons_not_written", error)
-            else:
-                self._read_already(before, self._store.version())
             finally:
-                self._being_written = {}
+                self._put_back()
 
-    def _read_already(self, before: object, now: object) -> None:
-        """What was read before we wrote needs no reading again: it has what we wrote. (A lesson of another process that
-        comes between is read after the next change.)"""
-        for who, (version, known) in self._known.items():
-            if version == before and known.revision < MAX_REVISION:
-                self._known[who] = now, known
+    async def _write(self, store: StoredLessons, who: str) -> None:
+        """Write what was learned of one principal. What we know already of what we add to needs no reading again: it
+        has what we wrote."""
+        new = {lesson: amount for (whose, lesson), amount in self._being_written.items() if whose == who}
+        before, after = await store.add(who, new, self._clock())
+        for lesson in new:
+            del self._being_written[who, lesson]
+        kept = self._known.get(who)
+        if kept is not None:
+            is_ours = kept.version == before and kept.known.revision < MAX_REVISION
+            self._known[who] = kept._replace(version=after) if is_ours else kept._replace(seen=-2, version=-1)
 
     def _put_back(self) -> None:
-        later, self._unwritten = self._unwritten, dict(self._being_written)
+        later, self._unwritten, self._being_written = self._unwritten, self._being_written, {}
         for key, amount in later.items():
             self._unwritten[key] = more(key[1].kind, self._unwritten.get(key), amount)
 
     async def close(self) -> None:
         await self.settle()
         await self.flush()
-        if self._store is not None:
-            self._store.close()
 
-    def _warn(self, event: str, error: StateError | ConfigError) -> None:
+    def _warn(self, event: str, error: StateError) -> None:
         """Say once that lessons cannot be kept: nothing else stops for that."""
         if not self._failed:
             self._failed = True

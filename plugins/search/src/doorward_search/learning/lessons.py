@@ -1,10 +1,8 @@
-"""The kinds of lessons, how much one still counts, and the protocol of where they are kept."""
+"""The kinds of lessons, and how much one still counts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 WORD, WITH, FLOW = "word", "with", "flow"
 """`WORD`: a word led to a function. `WITH`: two functions were called in one run. `FLOW`: a parameter (`FUNCTION NAME`)
@@ -49,32 +47,3 @@ def more(kind: str, known: Amount | None, new: Amount) -> Amount:
         return new
     before = known.of_word(new.last) if kind == WORD else known.times
     return Amount(before + new.times, max(known.last, new.last))
-
-
-class LessonStore(Protocol):
-    """Where lessons are kept, for any number of processes. `add`, `everything` and `clear` may wait, so they are for
-    threads; `of` never waits.
-
-    Raises: StateError, ConfigError."""
-
-    @property
-    def where(self) -> Path | str:
-        """For messages and logs."""
-
-    def version(self) -> object:
-        """Differs after each change, by whatever process; `None` if there is nothing. Costs next to nothing."""
-
-    def of(self, principal: str) -> list[tuple[Lesson, Amount]]:
-        """What was learned of a principal."""
-
-    def add(self, new: Mapping[tuple[str, Lesson], Amount], now: float) -> object:
-        """Add to what was learned of principals, in one transaction; and remove what is forgotten or too much. Returns:
-        the version to which this was added."""
-
-    def everything(self) -> Iterable[tuple[str, Lesson, Amount]]:
-        """What was learned of all principals, ordered by them."""
-
-    def clear(self, principal: str | None = None) -> int:
-        """Forget what was learned of a principal, or all. Returns: how many lessons that were."""
-
-    def close(self) -> None: ...

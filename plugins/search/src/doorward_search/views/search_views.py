@@ -21,6 +21,7 @@ from doorward_search.views.texts import text_of
 
 if TYPE_CHECKING:
     from doorward.administration import Loaded, Outgoing, Plugins
+    from doorward.engines import Store
     from doorward.searching import Catalog
 
     from doorward_search.fusion import Opinion
@@ -44,7 +45,9 @@ known at once."""
 class SearchViews:
     """The views of one gateway."""
 
-    def __init__(self, names: Sequence[str], loaded: Loaded, plugins: Plugins, catalog: Catalog, state: Path) -> None:
+    def __init__(
+        self, names: Sequence[str], loaded: Loaded, plugins: Plugins, catalog: Catalog, state: Path, store: Store
+    ) -> None:
         """Raises: PluginError, ConfigError: a view that is configured must exist."""
         self._catalog = catalog
         self._views: list[View] = []
@@ -52,13 +55,13 @@ class SearchViews:
         self._building = anyio.Lock()
         self._read, self._patient = anyio.Event(), True
         if names:
-            from doorward_search.views.vector_file import VectorFile
+            from doorward_search.views.stored_vectors import EARLIER, StoredVectors
             from doorward_search.views.view import View
 
-            file, clear = VectorFile(state), Clearing(loaded)
+            vectors, clear = StoredVectors(store, state / EARLIER), Clearing(loaded)
             for name in dict.fromkeys(names):
                 driver = plugins.made("search_view", name, loaded, state)
-                self._views.append(View(plugins.id("search_view", name), driver, file, plugins.failures, clear))
+                self._views.append(View(plugins.id("search_view", name), driver, vectors, plugins.failures, clear))
 
     async def run(self, embed: bool) -> None:
         """Take up what was kept; and from then on (`embed`) embed what compiles change."""

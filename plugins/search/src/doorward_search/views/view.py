@@ -19,8 +19,8 @@ from doorward.searching import Failures, PluginId, SearchView, done, limited, of
 from numpy.typing import NDArray
 
 from doorward_search.views.answers import packed, unpacked, vectors
+from doorward_search.views.stored_vectors import StoredVectors
 from doorward_search.views.texts import digest
-from doorward_search.views.vector_file import VectorFile
 
 if TYPE_CHECKING:
     from doorward_search.index import Index
@@ -72,13 +72,13 @@ class View:
         self,
         id: PluginId,
         driver: SearchView,
-        file: VectorFile,
+        stored: StoredVectors,
         failures: Failures,
         clear: Callable[[Sequence[str]], list[str]],
     ) -> None:
         self.id, self.known = id, NOTHING
         self._troubles: dict[str, DoorwardError] = {}  # why it did not embed functions, or a question, the last time
-        self._driver, self._file, self._failures, self._clear = driver, file, failures, clear
+        self._driver, self._stored, self._failures, self._clear = driver, stored, failures, clear
         self._model = ""
         self._rest_until = 0.0
         self._questions: OrderedDict[str, Array] = OrderedDict()
@@ -93,7 +93,7 @@ class View:
             said = expected(str, await self._limited(self._driver.fingerprint, EMBED_SECONDS))
             model = hashlib.sha256(said.encode(errors="surrogatepass")).hexdigest()[:32]
             digests = await off_loop(lambda: {name: digest(text) for name, text in texts.items()})
-            kept = await off_loop(self._file.read, self.id.name, model)
+            kept = await self._stored.read(self.id.name, model)
             if model != self._model:
                 self._model = model
                 self._questions.clear()
@@ -104,7 +104,8 @@ class View:
                 await self._embed_missing({digests[name]: text for name, text in texts.items()}, kept)
             finally:
                 await self._know(digests, kept)
-            await off_loop(self._file.used, self.id.name, model, {*digests.values()})
+            in_use = {key: kept[key] for key in digests.values() if key in kept}
+            await self._stored.used(self.id.name, model, in_use)
             self._troubles.pop(FUNCTIONS, None)
         except Exception as error:
             raise self._failed(FUNCTIONS, error) from None
@@ -120,7 +121,7 @@ class View:
             found = await off_loop(vectors, answer, len(asked), length)
             new = {key: packed(row) for key, row in zip(keys, found, strict=True)}
             kept |= new
-            await off_loop(self._file.keep, self.id.name, self._model, [*new.items()])
+            await self._stored.keep(self.id.name, self._model, new)
 
     async def _know(self, digests: Mapping[Name, bytes], kept: Mapping[bytes, bytes]) -> None:
         def joined() -> Embedded:
