@@ -12,7 +12,7 @@ from typing import Any
 
 from common import HEAD, Project, connected, median, openapi, table
 from doorward import Gateway
-from doorward.describe.function_tool import function_tool
+from doorward_mcp_server.function_tool import function_tool
 from program import ONE_BY_ONE, api
 
 SURFACES = ("standard", "minimal", "calls")

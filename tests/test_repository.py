@@ -78,6 +78,7 @@ OWNED = ("doorward.table", "doorward.server_key")
 BUILT_ON = {
     "approvals": ["doorward-durable-runs"],
     "auth_keycloak": ["doorward-auth-oauth2"],
+    "llm": ["doorward-enhance"],
     "search_embeddings": ["doorward-search"],
     "testing": ["doorward-jail"],
 }

@@ -180,23 +180,6 @@ async def test_not_all_servers_are_compiled_at_once(doorward_host: Any, monkeypa
     assert max(most) <= 5
 
 
-async def test_direct_tools_of_servers_that_have_not_changed_are_not_read_again(place: Any) -> None:
-    """A compile of one server costs a read of that one, and its new functions are tools at once."""
-    text = configured(30).replace('source = "rows"', 'source = "rows"\nexpose = ["get_issue_0"]')
-    async with place.gateway(text, compile=False) as gate:
-        await gate.compile()
-        read: list[str] = []
-        functions = gate.catalog.functions
-        gate.catalog.functions = lambda server: read.append(server) or functions(server)  # type: ignore[method-assign, func-returns-value]
-        assert len(gate.exposed.tools("local")) == len(read) == 30
-        assert len(gate.exposed.tools("p0")) == 15
-        before = gate.exposed.tools("local")["rows_3_get_issue_0"]
-        await gate.compiler.compile(["rows-5"], force=True)
-        assert len(gate.exposed.tools("local")) == 30
-        assert read[30:] == ["rows_5"]
-        assert gate.exposed.tools("local")["rows_3_get_issue_0"] is before
-
-
 NAMES = st.text("ab_-.*?[]!x", min_size=1, max_size=6)
 
 

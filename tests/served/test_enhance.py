@@ -184,5 +184,7 @@ async def test_an_interrupted_run_is_resumed(tmp_path: Path, provider: Any) -> N
 
 def kept(project: Project) -> int:
     """How many functions have something from a model."""
-    with sqlite3.connect(project.state / "catalog.db") as db:
-        return int(db.execute("SELECT count(*) FROM enhancements").fetchone()[0])
+    if not (store := project.state / "store.db").exists():
+        return 0
+    with sqlite3.connect(store) as db:
+        return int(db.execute("SELECT count(*) FROM records WHERE kind = 'enhancements'").fetchone()[0])

@@ -3,6 +3,7 @@ from doorward.access.effects import Effects as Effects
 from doorward.access.policy import Policy as Policy
 from doorward.access.policy import Reached as Reached
 from doorward.access.rules import Rules as Rules
+from doorward.access.rules import selected as selected
 from doorward.arguments.binding import bind as bind_arguments
 from doorward.arguments.binding import fits as fits_parameter
 from doorward.arguments.binding import takes_text as takes_text
@@ -41,6 +42,7 @@ from doorward.config.upstream_patterns import Upstream as Upstream
 from doorward.config.upstream_patterns import is_upstream as is_upstream
 from doorward.config.validation import explain as explain
 from doorward.config.validation import validate as validate
+from doorward.data.clean_text import shown_schema as shown_schema
 from doorward.data.clean_text import visible as visible
 from doorward.data.json_writing import digest as json_digest
 from doorward.data.json_writing import dump as dump_json
@@ -66,10 +68,12 @@ from doorward.data.words import stems as stems
 from doorward.describe.cards import PARAMETERS as PARAMETERS
 from doorward.describe.cards import describe_class as describe_class
 from doorward.describe.dialects import dialect_of as dialect_of
+from doorward.describe.schemas import BYTES_SCHEMAS as BYTES_SCHEMAS
 from doorward.describe.schemas import Reader as SchemaReader
 from doorward.describe.schemas import kinds as schema_kinds
 from doorward.describe.schemas import table as schema_table
 from doorward.describe.schemas import variants as schema_variants
+from doorward.describe.signatures import prose as prose
 from doorward.describe.signatures import response as response_type
 from doorward.describe.signatures import signature as signature
 from doorward.describe.signatures import with_result as with_result
@@ -148,6 +152,7 @@ from doorward.storage.chosen import open_store as open_store
 
 __all__ = [
     "ALLOWED",
+    "BYTES_SCHEMAS",
     "BY_RECORD",
     "Bounded",
     "CachedFile",
@@ -260,6 +265,7 @@ __all__ = [
     "planned",
     "planned_in",
     "planned_in_words",
+    "prose",
     "qualified",
     "read_config",
     "recorded_files",
@@ -270,7 +276,9 @@ __all__ = [
     "schema_kinds",
     "schema_table",
     "schema_variants",
+    "selected",
     "server_model_for",
+    "shown_schema",
     "signature",
     "some",
     "starts_doorward",

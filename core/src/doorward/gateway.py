@@ -57,7 +57,6 @@ from doorward.sandboxes.sessions import Sessions
 from doorward.secrets import needles
 from doorward.servers.background_refresh import BackgroundRefresh, after_the_start, recover
 from doorward.servers.compiler import Compiler
-from doorward.servers.direct_tools import DirectTools
 from doorward.servers.reconfiguration import Reconfiguration
 from doorward.servers.registry import Servers
 from doorward.servers.skills import Skills
@@ -122,7 +121,6 @@ class Gateway:
         )
         self.modules = Modules(self.catalog, self.servers, self.discovery, self.services)
         self.modules.add(MODULE, Helpers(self.discovery, self.skills).all)
-        self.exposed = DirectTools(self.servers, self.catalog, policy)
         self.process = Process(self.state / "processes")
         self.artefacts = Artefacts(
             stores.artefacts, most=limits.kept, seconds=limits.kept_seconds, process=self.process

@@ -1,7 +1,7 @@
 """For plugins that serve a gateway to agents, by MCP or another protocol; they import from `doorward` as well.
 
 Such a plugin gets whole answers from the `Gateway` and puts them into the words of its protocol. Here is what it needs
-for that: errors as text, functions as tools of their own, settings of who may come in over HTTP, and how
+for that: errors as text, settings of who may come in over HTTP, and how
 principals share the slots.
 """
 
@@ -16,7 +16,6 @@ from doorward.config.settings import can_come_in
 from doorward.config.token_file import TokenFile
 from doorward.config.urls import origin_of
 from doorward.data.quoting import apart, indented, told
-from doorward.describe.function_tool import FunctionTool, function_tool, tool_arguments
 from doorward.host.files import shared_secret
 from doorward.host.logs import seldom
 from doorward.host.loopback import IN_URLS, is_loopback
@@ -27,7 +26,6 @@ from doorward.plugins.mcp_additions import PRINCIPAL, RawPage, RawPrompt, RawRes
 __all__ = [
     "IN_URLS",
     "PRINCIPAL",
-    "FunctionTool",
     "HttpSettings",
     "Loaded",
     "OAuthSettings",
@@ -39,7 +37,6 @@ __all__ = [
     "TokenFile",
     "apart",
     "can_come_in",
-    "function_tool",
     "indented",
     "is_loopback",
     "kind_of",
@@ -51,5 +48,4 @@ __all__ = [
     "shared_secret",
     "some",
     "told",
-    "tool_arguments",
 ]

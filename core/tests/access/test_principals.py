@@ -153,7 +153,7 @@ async def everything(gate: Gateway, who: str) -> list[str]:
     for helper in gate.modules.helpers[MODULE]:
         if helper != "close_session":
             texts += [await said(theirs.call(f"doorward.{helper}", args, {})) for args in given]
-    texts += [str(gate.skills.names(who)), await said(_guide(gate, who)), str(list(gate.exposed.tools(who)))]
+    texts += [str(gate.skills.names(who)), await said(_guide(gate, who))]
     return texts
 
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import sys
 import unicodedata
-from dataclasses import asdict
-from functools import partial
 from typing import Any
 
 import jsonschema_rs
 import pytest
 from doorward import Compiled, Function, Skipped
 from doorward.data.clean_text import clean_compile, clean_schema, shown_schema
-from doorward.describe.function_tool import function_tool
 from doorward.values import clean_text
 from hypothesis import given
 from hypothesis import strategies as st
@@ -132,7 +129,7 @@ async def test_no_source_can_forget_it(doorward_host: Any) -> None:
             )
 
     doorward_host.install("source", "odd", Odd)
-    async with doorward_host.gateway('[servers.w]\nsource = "odd"\nexpose = ["odd"]\n') as gate:
+    async with doorward_host.gateway('[servers.w]\nsource = "odd"\n') as gate:
         report = (await gate.compiler.compile())["w"]
         assert (report.warnings, report.skipped, report.description) == (["c"], [{"where": "a", "why": "b"}], "d")
         found = (await gate.discovery.find(["summed"], "local")).hits[0].function
@@ -144,6 +141,3 @@ async def test_no_source_can_forget_it(doorward_host: Any) -> None:
             ("tag",),
         )
         assert found.returns == gate.catalog.definition("w", "D") == {"description": "x"}
-        tool = function_tool(found, partial(gate.catalog.definition, "w"))
-        text = json.dumps(asdict(tool), ensure_ascii=False)
-        assert clean_text(text) == text

@@ -1214,14 +1214,14 @@ def test_tables_on_a_terminal(project: Cli, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_progress_after_a_second(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """What takes over a second is told on a terminal's standard error; what is quick, or no terminal, shows nothing."""
-    from doorward_cli.progress import progress
+    from doorward_cli.progress import show_progress
 
-    with progress(2) as tell:
+    with show_progress(2) as tell:
         tell("one")
     shown: list[Any] = []
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with progress(2) as tell:
+    with show_progress(2) as tell:
         tell("one")
     assert capsys.readouterr().err == ""
 
@@ -1231,14 +1231,14 @@ def test_progress_after_a_second(monkeypatch: pytest.MonkeyPatch, capsys: pytest
             self.start, self.cancel = show, lambda: shown.append(True)
 
     monkeypatch.setattr("threading.Timer", Now)
-    with progress(2) as tell:
+    with show_progress(2) as tell:
         tell("weather")
     err = capsys.readouterr().err
     assert "1 of 2: weather" in err
     assert err.endswith("\r\x1b[K")  # nothing of it stays
     assert shown
     monkeypatch.setenv("TERM", "dumb")
-    with progress(2) as tell:
+    with show_progress(2) as tell:
         tell("weather")
     assert capsys.readouterr().err == ""
 

@@ -31,6 +31,7 @@ _EXPORTS = {
     "compile": ("client_command", "compile_now"),
     "first_configuration": ("first_start",),
     "keys": ("put_keys",),
+    "progress": ("show_progress",),
     "project": ("begin",),
     "servers": ("block", "put_server", "server_name", "servers_of"),
     "variables": ("Variables", "variable", "write_env"),
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from doorward_cli.installed_commands import is_own_command as is_own_command
     from doorward_cli.installed_commands import known_commands as known_commands
     from doorward_cli.keys import put_keys as put_keys
+    from doorward_cli.progress import show_progress as show_progress
     from doorward_cli.project import begin as begin
     from doorward_cli.servers import block as block
     from doorward_cli.servers import put_server as put_server

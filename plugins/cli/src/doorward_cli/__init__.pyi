@@ -9,6 +9,7 @@ from doorward_cli.first_configuration import first_start as first_start
 from doorward_cli.installed_commands import is_own_command as is_own_command
 from doorward_cli.installed_commands import known_commands as known_commands
 from doorward_cli.keys import put_keys as put_keys
+from doorward_cli.progress import show_progress as show_progress
 from doorward_cli.project import begin as begin
 from doorward_cli.servers import block as block
 from doorward_cli.servers import put_server as put_server
@@ -55,6 +56,7 @@ __all__ = [
     "say",
     "server_name",
     "servers_of",
+    "show_progress",
     "table",
     "tell",
     "variable",

@@ -246,14 +246,14 @@ class _Result:
 async def _results(gate: Gateway, wanted: tuple[str, ...], dry_run: bool, force: bool) -> dict[str, _Result]:
     from doorward.administration import some
 
-    from doorward_cli.progress import progress
+    from doorward_cli.progress import show_progress
 
     known = [*gate.servers.configured, *(name for name in gate.servers.broken if name not in gate.servers.configured)]
     for name in wanted:
         if name not in known:
             raise click.UsageError(f"there is no server {name!r} in the configuration; servers: {some(known)}")
     names = list(wanted or known)
-    with progress(len(names)) as tell:
+    with show_progress(len(names)) as tell:
         reports = await gate.compiler.compile(wanted or None, force=force, dry_run=dry_run, tell=tell)
         if not dry_run:
             await gate.search_engine().prepare()

@@ -15,7 +15,7 @@ CLEAR_LINE = "\r\x1b[K"
 
 
 @contextlib.contextmanager
-def progress(total: int) -> Iterator[Callable[[str], None]]:
+def show_progress(total: int) -> Iterator[Callable[[str], None]]:
     """Gives a function to call with the name of each step as it begins."""
     if not sys.stderr.isatty() or is_dumb():
         yield lambda name: None

@@ -13,7 +13,7 @@ from doorward.administration import write_file
 
 from doorward_cli.config_file import change_config
 from doorward_cli.first_configuration import first_start
-from doorward_cli.progress import progress
+from doorward_cli.progress import show_progress
 from doorward_cli.schema import whole
 from doorward_cli.shared import Project, common, print_json, say
 from doorward_cli.starter import starter
@@ -64,7 +64,7 @@ def begin(project: Project, tell: Callable[[str], object] = bool) -> list[Path]:
 
     from doorward_cli.executor_choice import choose
 
-    with progress(1) as step:
+    with show_progress(1) as step:
         step("which executors work here")
         chosen = anyio.run(choose, project)
     schema = project.config.with_name(_SCHEMA)

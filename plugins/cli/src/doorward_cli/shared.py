@@ -80,9 +80,9 @@ class Project:
             stale = gate.compiler.stale() if ready else ()
             stale = [name for name in stale if asked is None or module_name(name) in asked]
             if stale:
-                from doorward_cli.progress import progress
+                from doorward_cli.progress import show_progress
 
-                with progress(len(stale)) as tell:
+                with show_progress(len(stale)) as tell:
                     await gate.compiler.compile(stale, tell=tell)
             for name, error in gate.servers.broken.items() if ready and warn else ():
                 if asked is not None and module_name(name) not in asked:

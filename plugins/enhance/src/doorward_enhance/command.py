@@ -13,7 +13,7 @@ import anyio
 import click
 from doorward import ConfigError, DoorwardError
 from doorward.administration import clean, open_store, qualified
-from doorward_cli.progress import progress
+from doorward_cli import show_progress
 
 from doorward_enhance.enhancer import Done, Enhancer, source_that_enhances
 from doorward_enhance.texts import example_call
@@ -73,7 +73,7 @@ async def enhance(gate: Gateway, asking: Asking, servers: Sequence[str], to: Wri
     due = [each for server in servers if server != by for each in await enhancer.due(server)]
     told = Told(enhancer.done, asking)
     if due:
-        with progress(len(due)) as tell:
+        with show_progress(len(due)) as tell:
             try:
                 await enhancer.ask(due, tell)
             except BaseException:

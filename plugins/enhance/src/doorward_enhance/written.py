@@ -3,19 +3,20 @@ gateway, and read into memory as a whole, because it stands on cards that wait f
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from doorward import Function, Service
 from doorward.administration import as_json, json_digest, stems
 from doorward.engines import Change, Delete, Notify, Put, Store, take_over
 from doorward.searching import Catalog, closure
-from pydantic_core import from_json
 
-from doorward_enhance.enhancement import Enhancement
+if TYPE_CHECKING:
+    from doorward_enhance.enhancement import Enhancement
 
 TABLE = TOPIC = "enhancements"
 
@@ -40,7 +41,9 @@ class Stored:
 
     def enhancement(self) -> Enhancement:
         """What a model wrote."""
-        return Enhancement(**from_json(self.record))
+        from doorward_enhance.enhancement import Enhancement
+
+        return Enhancement(**json.loads(self.record))
 
 
 def documented(function: Function, catalog: Catalog) -> str:
@@ -53,8 +56,8 @@ def documented(function: Function, catalog: Catalog) -> str:
 def stored(enhancement: Enhancement, documented: str, *, waits: bool, scrub: Callable[[str], str]) -> Stored:
     """An enhancement as it is stored, without secrets."""
     record = scrub(as_json(asdict(enhancement)))
-    found = Enhancement(**from_json(record))
-    words = " ".join(stems(" ".join([*found.questions, found.summary]), MAX_WORDS))
+    found = json.loads(record)
+    words = " ".join(stems(" ".join([*found["questions"], found["summary"]]), MAX_WORDS))
     return Stored(documented, record, words, waits)
 
 
@@ -90,7 +93,7 @@ class Written:
         while page := await self.store.scan(TABLE, after=after, limit=_PAGE):
             for record in page:
                 server, _, name = record.key.partition(".")
-                found.setdefault(server, {})[name] = Stored(**from_json(record.value))
+                found.setdefault(server, {})[name] = Stored(**json.loads(record.value))
             after = page[-1].key
         self._all, self._seen = found, seen
         return True

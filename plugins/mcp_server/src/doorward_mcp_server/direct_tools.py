@@ -8,9 +8,10 @@ from typing import Any
 
 import mcp_types as t
 from doorward import Client, Function, Gateway, Outcome
-from doorward.serving import function_tool, principal_of, tool_arguments
+from doorward.serving import principal_of
 from doorward_text import compact_json, outcome_as_text
 
+from doorward_mcp_server.exposed import ExposedFunctions
 from doorward_mcp_server.output import Output, outcome_text
 from doorward_mcp_server.suspended_calls import SuspendedCalls
 
@@ -18,19 +19,19 @@ from doorward_mcp_server.suspended_calls import SuspendedCalls
 class DirectTools:
     """Lists and calls the exposed functions. A call takes the same way as the call of a program."""
 
-    def __init__(self, gate: Gateway, suspended: SuspendedCalls, output: Output) -> None:
-        self._gate, self._suspended, self._output = gate, suspended, output
+    def __init__(self, gate: Gateway, exposed: ExposedFunctions, suspended: SuspendedCalls, output: Output) -> None:
+        self._gate, self._exposed, self._suspended, self._output = gate, exposed, suspended, output
         self._made: dict[str, tuple[Function, t.Tool]] = {}
 
     async def listed(self, principal: str) -> Sequence[t.Tool]:
         """The tools of a principal. Waits until all servers that expose functions are compiled."""
         if any(self._gate.servers.exposing()):
             await self._gate.ready()
-        return [self._once(name, function) for name, function in self._gate.exposed.tools(principal).items()]
+        return [self._once(name, function) for name, function in self._exposed.tools(principal).items()]
 
     def find(self, name: str, principal: str) -> Callable[[Any, t.CallToolRequestParams], Awaitable[Any]] | None:
         """The handler of a tool, if the principal has that tool."""
-        function = self._gate.exposed.tools(principal).get(name)
+        function = self._exposed.tools(principal).get(name)
         return partial(self._call, function) if function else None
 
     def _once(self, name: str, function: Function) -> t.Tool:
@@ -41,6 +42,8 @@ class DirectTools:
         return made[1]
 
     def _tool(self, name: str, function: Function) -> t.Tool:
+        from doorward_mcp_server.function_tool import function_tool  # nobody has such tools unless the operator says so
+
         shown = function_tool(function, partial(self._gate.catalog.definition, function.server))
         annotations = t.ToolAnnotations(
             read_only_hint=function.read_only,
@@ -54,6 +57,8 @@ class DirectTools:
         )  # fmt: skip
 
     async def _call(self, function: Function, ctx: Any, params: t.CallToolRequestParams) -> Any:
+        from doorward_mcp_server.function_tool import tool_arguments
+
         arguments = tool_arguments(function, params.arguments or {})
         return await self._suspended.call(
             ctx,

@@ -6,6 +6,8 @@ the operator has configured add to them.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from doorward import ConfigError, Gateway
 from doorward.serving import some
 
@@ -116,16 +118,16 @@ def in_words_of(gate: Gateway, text: str) -> str:
     return text if gate.languages.default == PYTHON else others.get(text, text.replace("Python", "TypeScript"))
 
 
-def instructions(gate: Gateway, principal: str) -> str | None:
+def instructions(gate: Gateway, exposed: Collection[str], principal: str) -> str | None:
     """The first thing that the agent of a principal reads. Guides that owners of servers wrote are quoted if there is
-    room for them, and named in any case."""
+    room for them, and named in any case; the `exposed` functions are named, too."""
     surface = gate.config.surface
     active = gate.loaded.distribution
     parts = [active.branding.instructions] if active and active.branding.instructions else []
     parts += [in_words_of(gate, STANDARD)] if surface == "standard" else [CALLS] if surface == "calls" else []
-    if tools := gate.exposed.tools(principal):
+    if exposed:
         more = "" if surface == "calls" else " Prefer execute_code for more."
-        parts.append(f"# Direct API Tools\nFor a single call there are tools: {some(list(tools), 400)}.{more}")
+        parts.append(f"# Direct API Tools\nFor a single call there are tools: {some([*exposed], 400)}.{more}")
     names, more = gate.skills.page(principal, MAX_GUIDES_NAMED)
     if names:
         how = "doorward.skills(server) in a program" if surface == "minimal" else "get_server_skills(server)"

@@ -12,6 +12,7 @@ from doorward import AgentTool, DoorwardError, Gateway, ToolCaller
 from doorward.serving import principal_of, told
 
 from doorward_mcp_server.direct_tools import DirectTools
+from doorward_mcp_server.exposed import ExposedFunctions
 from doorward_mcp_server.languages import ADAPTED
 from doorward_mcp_server.output import Output
 from doorward_mcp_server.plugin_tools import Additions, PluginTools
@@ -37,7 +38,7 @@ class Tools:
 
     def __init__(self, gate: Gateway, additions: Additions) -> None:
         tools = tools_of(gate)
-        gate.exposed.reserve(tools)
+        self.exposed = ExposedFunctions(gate, tools)
         resuming = next((name for name, (tool, _) in tools.items() if tool.resumes), "")
         self.suspended = SuspendedCalls(gate.limits.asking, gate.process, resuming)
         output = Output(gate)
@@ -45,7 +46,7 @@ class Tools:
         self._additions = additions
         self._makers: tuple[ToolMaker, ...] = (
             self._own,
-            DirectTools(gate, self.suspended, output),
+            DirectTools(gate, self.exposed, self.suspended, output),
             PluginTools(additions),
         )
 

@@ -99,7 +99,9 @@ def build(gate: Gateway, changes: ChangeNotifier | None = None) -> Server[Any]:
     async def instructed(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
         """Give each principal instructions of its own: the SDK has one text for all."""
         answer = await call_next(ctx)
-        if ctx.method in ("initialize", "server/discover") and (text := guides.instructions(gate, principal_of(ctx))):
+        if ctx.method in ("initialize", "server/discover") and (
+            text := guides.instructions(gate, tools.exposed.tools(principal_of(ctx)), principal_of(ctx))
+        ):
             answer["instructions"] = text
         return answer
 

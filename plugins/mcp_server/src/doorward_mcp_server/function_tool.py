@@ -9,12 +9,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from doorward.data.clean_text import shown_schema
-from doorward.data.json_writing import dump
-from doorward.data.values import plain
-from doorward.describe.schemas import BYTES_SCHEMAS, Definitions, kinds, table
-from doorward.describe.signatures import prose
-from doorward.model.functions import Function, Schema
+from doorward import Function, Schema
+from doorward.administration import (
+    BYTES_SCHEMAS,
+    dump_json,
+    plain_value,
+    prose,
+    schema_kinds,
+    schema_table,
+    shown_schema,
+)
+from doorward.searching import Definitions
 
 _MAX_SCHEMA_BYTES = 32 * 2**10
 """Bytes of the schema of a tool's arguments, without definitions."""
@@ -41,7 +46,7 @@ def function_tool(function: Function, definitions: Definitions) -> FunctionTool:
     return FunctionTool(
         title=function.summary[:100] or function.name,
         description=_described(function),
-        input_schema=shown_schema(_with_files(_input(plain(function.parameters), definitions))),
+        input_schema=shown_schema(_with_files(_input(plain_value(function.parameters), definitions))),
         output_schema=_output(function, definitions),
     )
 
@@ -62,14 +67,16 @@ def _input(schema: dict[str, Any], definitions: Definitions) -> dict[str, Any]:
     properties = {_spoken(name): value for name, value in schema.get("properties", {}).items()}
     required = [_spoken(name) for name in schema.get("required", ())]
     whole = {**schema, "type": "object", "properties": properties} | ({"required": required} if required else {})
-    types = {name: {"type": kinds(value)[0]} if kinds(value) else {} for name, value in properties.items()}
+    types = {
+        name: {"type": schema_kinds(value)[0]} if schema_kinds(value) else {} for name, value in properties.items()
+    }
     few = {name: types.get(name, {}) for name in required[:_MAX_REQUIRED]}
     for smaller in (
         whole,
         {**whole, "properties": types},
         {"type": "object", "properties": few, "required": list(few)},
     ):
-        if len(dump(smaller)) <= _MAX_SCHEMA_BYTES:
+        if len(dump_json(smaller)) <= _MAX_SCHEMA_BYTES:
             break
     return _with_definitions(smaller, definitions)
 
@@ -84,10 +91,10 @@ def _spoken(name: str) -> str:
 def _output(function: Function, definitions: Definitions) -> dict[str, Any] | None:
     """The schema of a tool's answer. It allows anything besides what the document promises: answers may differ from
     that, and a client that checks them must not refuse them."""
-    if not function.returns or len(dump(plain(function.returns))) > _MAX_SCHEMA_BYTES:
+    if not function.returns or len(dump_json(plain_value(function.returns))) > _MAX_SCHEMA_BYTES:
         return None
     # In this order no checker looks at the second schema, which could take it for ever.
-    promised = {"anyOf": [{}, plain(function.returns)]}
+    promised = {"anyOf": [{}, plain_value(function.returns)]}
     shape = promised if _is_object(function.returns, definitions) else {"properties": {"result": promised}}
     schema: dict[str, Any] = shown_schema(_with_definitions({"type": "object", **shape}, definitions))
     try:
@@ -101,11 +108,11 @@ def _output(function: Function, definitions: Definitions) -> dict[str, Any] | No
 
 def _is_object(schema: Schema, definitions: Definitions) -> bool:
     for _ in range(10):
-        ref = table(schema).get("$ref")
+        ref = schema_table(schema).get("$ref")
         if not isinstance(ref, str):
             break
         schema = definitions(ref.removeprefix("#/$defs/")) or {}
-    return "object" in kinds(schema)
+    return "object" in schema_kinds(schema)
 
 
 def _with_definitions(schema: dict[str, Any], definitions: Definitions) -> dict[str, Any]:
@@ -117,8 +124,8 @@ def _with_definitions(schema: dict[str, Any], definitions: Definitions) -> dict[
         if isinstance(node, Mapping):
             ref = node.get("$ref")
             if isinstance(ref, str) and (name := ref.removeprefix("#/$defs/")) not in defined:
-                found = plain(definitions(name))
-                room -= len(dump(found))
+                found = plain_value(definitions(name))
+                room -= len(dump_json(found))
                 defined[name] = found if room >= 0 and found is not None else {}
                 todo.append(defined[name])
             todo.extend(node.values())
@@ -133,7 +140,7 @@ def _with_files(schema: Any) -> Any:
         return [_with_files(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    if schema.get("format") == "binary" and "string" in (may_be := kinds(schema)):
+    if schema.get("format") == "binary" and "string" in (may_be := schema_kinds(schema)):
         about = f"{schema.get('description', '')} (a file: text, the handle of a result, or base64 with a name)".strip()
         return {
             "description": about,

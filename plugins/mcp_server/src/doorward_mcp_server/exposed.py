@@ -6,16 +6,11 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from doorward.access.rules import selected
-from doorward.host.logs import log
-from doorward.model.errors import StateError
-from doorward.model.functions import Function
+from doorward import Function, StateError, log
+from doorward.administration import selected
 
 if TYPE_CHECKING:
-    from doorward.access.policy import Policy
-    from doorward.catalog.catalog import Catalog
-    from doorward.model.deciders import Scope
-    from doorward.servers.registry import Servers
+    from doorward import Gateway, Scope
 
 MAX_TOOLS = 100
 """Functions that become tools, of all servers together."""
@@ -28,23 +23,17 @@ _MAX_VIEWS = 100
 """Sets of principals with the same tools whose tools are kept."""
 
 
-class DirectTools:
+class ExposedFunctions:
     """The exposed functions, found anew when the catalog or the configuration has changed."""
 
-    def __init__(self, servers: Servers, catalog: Catalog, policy: Policy) -> None:
-        self._servers = servers
-        self._catalog = catalog
-        self._policy = policy
-        self._reserved: frozenset[str] = frozenset()
+    def __init__(self, gate: Gateway, reserved: Iterable[str] = ()) -> None:
+        """`reserved` are the names of the server's own tools."""
+        self._servers, self._catalog, self._policy = gate.servers, gate.catalog, gate.discovery.policy
+        self._reserved = frozenset(reserved)
         self._seen: object = None
         self._of_servers: dict[str, tuple[float, list[Function]]] = {}
         self._tools: dict[str, Function] = {}
         self._views: dict[tuple[frozenset[str], Scope | None], Mapping[str, Function]] = {}
-
-    def reserve(self, names: Iterable[str]) -> None:
-        """Keep these names for the server's own tools."""
-        self._reserved |= frozenset(names)
-        self._seen = None
 
     def tools(self, principal: str) -> Mapping[str, Function]:
         """The functions that a principal may call as tools, by the tool's name, `server_function`, in the order of the
