@@ -74,24 +74,24 @@ async def end_connections(url: str) -> None:
         )
 
 
-async def test_a_lost_connection_is_no_error(database: str, schema: str) -> None:
+async def test_a_lost_connection_is_no_error(postgres: str, schema: str) -> None:
     """Reads and commits of idle connections that the database has ended are made on others, once."""
-    async with opened(database, schema) as store:
+    async with opened(postgres, schema) as store:
         await store.commit(Append("log", [b"0"], 0))
         for number in range(1, 4):
-            await end_connections(database)
+            await end_connections(postgres)
             assert await store.end("log") == number
-            await end_connections(database)
+            await end_connections(postgres)
             await store.commit(Append("log", [b"n"], number), Notify("topic"))
         assert len(await store.read("log")) == 4
 
 
 @pytest.mark.parametrize("made_it", [True, False], ids=["made", "not made"])
 async def test_a_commit_whose_end_was_lost(
-    database: str, schema: str, monkeypatch: pytest.MonkeyPatch, made_it: bool
+    postgres: str, schema: str, monkeypatch: pytest.MonkeyPatch, made_it: bool
 ) -> None:
     """The database is asked: what was made is reported as made, once, and what was not is made."""
-    async with opened(database, schema) as store:
+    async with opened(postgres, schema) as store:
         await store.commit(Append("log", [b"0"], 0))
         lost, whole = 0, psycopg.AsyncConnection.transaction
 
@@ -115,9 +115,9 @@ async def test_a_commit_whose_end_was_lost(
         assert [*await store.read("log")] == [b"0", b"1"]
 
 
-async def test_kill_9_keeps_what_was_reported(database: str, schema: str) -> None:
+async def test_kill_9_keeps_what_was_reported(postgres: str, schema: str) -> None:
     """Each commit that was reported is there, of others all or nothing, and nobody waits for the dead process."""
-    process = subprocess.Popen([sys.executable, "-c", _PROCESS, database, schema], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([sys.executable, "-c", _PROCESS, postgres, schema], stdout=subprocess.PIPE, text=True)
     assert process.stdout
     reported = -1
     for line in process.stdout:
@@ -127,7 +127,7 @@ async def test_kill_9_keeps_what_was_reported(database: str, schema: str) -> Non
             break
     reported = max([reported, *map(int, process.stdout.read().split())])
     process.wait()
-    async with opened(database, schema) as store:
+    async with opened(postgres, schema) as store:
         last = await store.get("t", "last")
         assert last is not None
         assert int(last.value) in (reported, reported + 1)
@@ -135,9 +135,9 @@ async def test_kill_9_keeps_what_was_reported(database: str, schema: str) -> Non
         await store.commit(Append("log", [b"the next"], int(last.value) + 1))
 
 
-async def test_replicas_that_start_at_once_make_the_tables_once(database: str, schema: str) -> None:
+async def test_replicas_that_start_at_once_make_the_tables_once(postgres: str, schema: str) -> None:
     """And a later one finds them."""
-    stores = [made(database, schema) for _ in range(6)]
+    stores = [made(postgres, schema) for _ in range(6)]
     done = await asyncio.gather(*(store.commit(Put("t", str(n), b"")) for n, store in enumerate(stores)))
     assert len({*done}) == 6
     assert len(await stores[0].scan("t")) == 6
@@ -145,25 +145,25 @@ async def test_replicas_that_start_at_once_make_the_tables_once(database: str, s
         await store.close()
 
 
-async def test_tables_of_a_newer_version(database: str, schema: str) -> None:
+async def test_tables_of_a_newer_version(postgres: str, schema: str) -> None:
     """They are used as long as they say that this version may, and left alone otherwise."""
-    async with opened(database, schema) as store:
+    async with opened(postgres, schema) as store:
         await store.commit(Put("t", "k", b"1"))
-    async with await psycopg.AsyncConnection.connect(database, autocommit=True) as db:
+    async with await psycopg.AsyncConnection.connect(postgres, autocommit=True) as db:
         layout = {"version": statements.LAYOUT + 1, "oldest": statements.LAYOUT}
         await db.execute(statements.in_schema(schema, statements.SET_LAYOUT), layout)
-        async with opened(database, schema) as store:
+        async with opened(postgres, schema) as store:
             assert await store.get("t", "k") is not None
         layout["oldest"] += 1
         await db.execute(statements.in_schema(schema, statements.SET_LAYOUT), layout)
-        async with opened(database, schema) as store:
+        async with opened(postgres, schema) as store:
             with pytest.raises(StateError, match="needs a newer Doorward"):
                 await store.get("t", "k")
 
 
-async def test_two_commits_in_opposite_order_end(database: str, schema: str) -> None:
+async def test_two_commits_in_opposite_order_end(postgres: str, schema: str) -> None:
     """Many that name the same things in any order never wait for each other in a circle, and versions only rise."""
-    async with opened(database, schema) as one, opened(database, schema) as other:
+    async with opened(postgres, schema) as one, opened(postgres, schema) as other:
         names = ["a", "b", "c", "d"]
         orders = [*itertools.permutations(names)]
         done = await asyncio.gather(
@@ -174,9 +174,9 @@ async def test_two_commits_in_opposite_order_end(database: str, schema: str) -> 
 
 
 @pytest.mark.parametrize("listen", [True, False])
-async def test_waiters_are_woken_without_notices_too(database: str, schema: str, listen: bool) -> None:
+async def test_waiters_are_woken_without_notices_too(postgres: str, schema: str, listen: bool) -> None:
     """Also after the connection that listens was lost."""
-    async with opened(database, schema, listen=listen) as one, opened(database, schema) as other:
+    async with opened(postgres, schema, listen=listen) as one, opened(postgres, schema) as other:
         for _ in range(2):
             seen = await one.signal("topic")
             waiting = asyncio.create_task(one.signal("topic", seen, 30))
@@ -184,7 +184,7 @@ async def test_waiters_are_woken_without_notices_too(database: str, schema: str,
             await other.commit(Notify("topic"))
             async with asyncio.timeout(20):
                 assert await waiting > seen
-            await end_connections(database)
+            await end_connections(postgres)
 
 
 async def test_a_password_is_shown_nowhere(schema: str) -> None:
@@ -203,19 +203,19 @@ async def test_a_password_is_shown_nowhere(schema: str) -> None:
     assert password not in str(logs)
 
 
-async def test_a_name_that_is_too_long_is_said(database: str, schema: str) -> None:
+async def test_a_name_that_is_too_long_is_said(postgres: str, schema: str) -> None:
     """An index has no room for it: nothing is stored, and the next commit goes on."""
     random = "".join(chr(0x4E00 + number * 37 % 20_000) for number in range(5000))
-    async with opened(database, schema) as store:
+    async with opened(postgres, schema) as store:
         with pytest.raises(StateError, match="does not take this name"):
             await store.commit(Put("t", "k", b"1"), Put("t", random, b"1"))
         assert await store.get("t", "k") is None
         await store.commit(Put("t", "k", b"1"))
 
 
-async def statements_of(database: str, schema: str, do: Callable[[PostgresStore], Awaitable[Any]]) -> int:
+async def statements_of(postgres: str, schema: str, do: Callable[[PostgresStore], Awaitable[Any]]) -> int:
     """How many messages a step sends to the database, that each wait for an answer."""
-    async with opened(database, schema) as store:
+    async with opened(postgres, schema) as store:
         await store.get("t", "k")
         sent, whole = 0, psycopg.AsyncConnection.execute
 
@@ -231,18 +231,18 @@ async def statements_of(database: str, schema: str, do: Callable[[PostgresStore]
         return sent
 
 
-async def test_a_read_is_one_statement(database: str, schema: str) -> None:
+async def test_a_read_is_one_statement(postgres: str, schema: str) -> None:
     """Commits are made in one pipeline, whatever they hold; reads and leases ask once."""
     big = [Put("t", str(n), b"x", expected=0) for n in range(20)] + [PutBlob("x", b"1" * 2**20), Append("l", [b"1"], 0)]
-    assert await statements_of(database, schema, lambda store: store.commit(*big)) == 0
-    assert await statements_of(database, schema, lambda store: store.get("t", "1")) == 1
-    assert await statements_of(database, schema, lambda store: store.blob("x", 2**18 - 1, 2)) == 1
-    assert await statements_of(database, schema, lambda store: store.acquire("lease", 5)) == 1
+    assert await statements_of(postgres, schema, lambda store: store.commit(*big)) == 0
+    assert await statements_of(postgres, schema, lambda store: store.get("t", "1")) == 1
+    assert await statements_of(postgres, schema, lambda store: store.blob("x", 2**18 - 1, 2)) == 1
+    assert await statements_of(postgres, schema, lambda store: store.acquire("lease", 5)) == 1
 
 
-async def test_a_refused_commit_leaves_the_connection_in_order(database: str, schema: str) -> None:
+async def test_a_refused_commit_leaves_the_connection_in_order(postgres: str, schema: str) -> None:
     """With one connection: after each refusal the next commit is made on it."""
-    async with opened(database, schema, connections=1) as store:
+    async with opened(postgres, schema, connections=1) as store:
         await store.commit(Put("t", "k", b"1"))
         for _ in range(5):
             with pytest.raises(Conflict):

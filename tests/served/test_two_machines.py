@@ -1,0 +1,79 @@
+"""Two `doorward serve`, each in a folder of its own as on two machines, that share a PostgreSQL database and nothing else:
+what they have to decide together, they do."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from .conftest import LIMITS, SHELF
+from .forked import Forked
+from .product import Agent, Api, connected
+from .test_budgets import CALLS
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+STORE = 'store = "postgres"\n'
+RULE = '[[policy.rules]]\nclass = "write"\nthen = "confirm"\nreason = "writes need a person"\n'
+
+
+class Machines:
+    """Two projects of one configuration, with nothing in common but a schema of the database."""
+
+    def __init__(self, folder: Path, database: str, config: str) -> None:
+        url, schema = json.dumps(database), f"two_{folder.name}".lower().replace("-", "_")
+        stored = f"[stores.postgres]\nurl = {url}\nschema_name = '{schema[:50]}'\n"
+        self.each = [Forked(folder / name, STORE + config + stored) for name in ("one", "other")]
+
+    @contextlib.contextmanager
+    def urls(self) -> Iterator[list[str]]:
+        with self.each[0].http() as (one, _), self.each[1].http() as (other, _):
+            yield [one, other]
+
+    @contextlib.asynccontextmanager
+    async def agents(self) -> AsyncIterator[list[Agent]]:
+        with self.urls() as urls:
+            async with contextlib.AsyncExitStack() as stack:
+                yield [await stack.enter_async_context(connected(url)) for url in urls]
+
+
+async def test_a_budget_is_of_both_together(tmp_path: Path, postgres: str, api: Api) -> None:
+    """Sixty calls a day, wherever they are made, from programs that make them at the same time."""
+    config = LIMITS + SHELF.format(url=api.url) + '[[budgets]]\nserver = "shelf"\ncalls = 60\n'
+    machines = Machines(tmp_path, postgres, config)
+    made: list[int] = []
+
+    async def run(agent: Agent) -> None:
+        made.append((await agent.run(CALLS))["value"])
+
+    async with machines.agents() as agents, anyio.create_task_group() as tasks:
+        for agent in agents:
+            tasks.start_soon(run, agent)
+    async with machines.agents() as agents:  # what both gave back when they ended
+        await run(agents[0])
+    assert sum(made) == 60
+
+
+async def test_runs_a_minute_are_of_both_together(tmp_path: Path, postgres: str) -> None:
+    """Six, wherever they are begun."""
+    async with Machines(tmp_path, postgres, "[limits]\nrate = 6\n").agents() as agents:
+        ended = [await agents[number % 2].run("1") for number in range(8)]
+    assert [each["ok"] for each in ended] == [True] * 6 + [False] * 2
+
+
+async def test_a_call_that_waits_at_one_is_approved_at_the_other(tmp_path: Path, postgres: str, api: Api) -> None:
+    """`doorward approvals` lists it there, and the run that waits here goes on."""
+    machines = Machines(tmp_path, postgres, LIMITS + RULE + SHELF.format(url=api.url))
+    async with machines.agents() as agents:
+        waits = await agents[0].run("import shelf\nresult = shelf.create_item(itemName='far')['itemName']")
+        listed = machines.each[1].run("approvals", "list", "--json")
+        (request,) = json.loads(listed.stdout)["requests"]
+        approved = machines.each[1].run("approvals", "approve", request["id"])
+        assert approved.returncode == 0, approved.stderr
+        done = await agents[0].call("resume_run", run=waits["waiting"]["run"])
+        assert done["value"] == "far"
