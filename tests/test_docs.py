@@ -278,7 +278,7 @@ def test_toml_snippets_are_configurations(snippet: Snippet, tmp_path: Path) -> N
     )
     loaded = config.load(tmp_path / "doorward.toml", environ={})
     assert loaded.broken == {}
-    from doorward.config.distribution import find_index
+    from doorward.config.layers import find_index
     from doorward.plugins.manager import Plugins
 
     plugins = Plugins(find_index())
@@ -528,7 +528,7 @@ def test_every_kind_of_plugin_is_documented() -> None:
 
 def test_settings_of_sources_and_auth_are_named() -> None:
     """docs/configuration.md names the keys of each source and auth type that is installed here."""
-    from doorward.config.distribution import find_index
+    from doorward.config.layers import find_index
     from doorward.plugins.manager import Plugins
 
     plugins, shown = Plugins(find_index()), rows("docs/configuration.md", "## `[servers.NAME]`")

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from doorward import ConfigError, DoorwardError
-from doorward.administration import Index, installed
+from doorward.configuration import Index, installed, load_config
 from doorward_testing import Cli, Host
 from doorward_testing.samples import CONFIG
 
@@ -74,6 +74,7 @@ CAPABILITIES = [
         command="learned",
     ),
     Capability("doorward-search", variable=("DOORWARD_SEARCH_VIEW", "[]")),
+    Capability("doorward-dist", command="dist"),
 ]
 
 
@@ -147,9 +148,30 @@ def test_its_command_says_what_to_install(
 ) -> None:
     """Nobody guesses."""
     found: Any = index(doorward_host, capability.distribution)
-    monkeypatch.setattr("doorward.config.distribution.find_index", lambda: found)
+    monkeypatch.setattr("doorward.config.layers.find_index", lambda: found)
     ended = cli(*capability.command.split())
     assert (ended.code, f"pip install {capability.distribution}" in ended.err) == (2, True), ended.err
+
+
+def test_no_lock_is_forgotten(doorward_host: Host, cli: Cli, distro: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without what keeps the locks of a distribution nothing starts, whether it is there or only expected; with it they
+    hold."""
+    distro("[locked.limits]\ntimeout = 9\n")
+    with pytest.raises(ConfigError, match=r"acme-distro 1\.2 locks it to 9"):
+        load_config(doorward_host.write(CONFIG + "[limits]\ntimeout = 60\n"))
+    without = [entry for entry in installed() if entry.distribution != "doorward-dist"]
+    monkeypatch.setattr("doorward.config.layers.installed", lambda: without)
+    file = doorward_host.write(CONFIG)
+    for what in ("acme-distro 1.2", "DOORWARD_DISTRO"):
+        with pytest.raises(ConfigError, match=f"^{what} means nothing without doorward-dist") as told:
+            load_config(file)
+        assert told.value.hint == "pip install doorward-dist"
+        for words in (("list",), ("call", "weather.get_forecast", "city=Oslo"), ("compile",)):
+            ended = cli(*words)
+            assert (ended.code, "pip install doorward-dist" in ended.err) == (2, True), ended
+        assert what in cli("--version").out
+        without[:] = [entry for entry in without if entry.kind != "distribution"]
+        monkeypatch.setenv("DOORWARD_DISTRO", "acme")
 
 
 async def test_what_a_person_has_to_approve_of_is_refused(doorward_host: Host) -> None:

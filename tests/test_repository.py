@@ -66,6 +66,7 @@ COMMANDS = {
     "approvals": {"approvals"},
     "audit_jsonl": {"audit"},
     "budgets": {"budgets"},
+    "dist": {"dist"},
     "clients": {"connect", "import", "setup"},
     "durable_runs": {"runs", "runs.commit", "runs.undo"},
     "enhance": {"compile.enhance", "clean.enhancements"},
@@ -337,6 +338,7 @@ def test_what_the_command_line_says_of_commands_of_others() -> None:
 def test_what_core_says_of_tables_of_others() -> None:
     """Each table, and each key of servers, with the distribution of its owner; and ours that bring a mode."""
     told = json.loads((CORE / "src/doorward/packages/owned.json").read_text(encoding="utf-8"))
+    assert told.pop("managed") == dict.fromkeys(("distribution", "DOORWARD_DISTRO"), "doorward-dist")
     assert told.pop("then") == {"confirm": "doorward-approvals"}
     assert {*told.pop("mode").values()} <= {project(folder)["project"]["name"] for folder in DISTRIBUTIONS}
     assert told.pop("plugin") == {

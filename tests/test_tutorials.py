@@ -16,7 +16,7 @@ from typing import NamedTuple
 import anyio
 import mcp_types as t
 import pytest
-from doorward.administration import GROUPS
+from doorward.configuration import GROUPS
 from doorward_testing import Commands, Host
 from doorward_testing.authoring.kinds import kinds
 from doorward_testing.authoring.package import planned

@@ -23,6 +23,7 @@ MODULES = (
     "doorward",
     "doorward.abilities",
     "doorward.administration",
+    "doorward.configuration",
     "doorward.engines",
     "doorward.events",
     "doorward.files",

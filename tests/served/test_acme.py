@@ -175,7 +175,8 @@ def test_it_is_shown(served: Served) -> None:
     shown = served.quick("dist", "show").stdout
     assert "doorward-openapi==0.1.0 (installed: 0.1.0, files pinned)" in shown
     checks = json.loads(served.quick("doctor", "--json").stdout)["checks"]
-    assert any(c["ok"] and "the files of 19 packages are as pinned" in c["check"] for c in checks), checks
+    as_pinned = f"the files of {len(told['pins'])} packages are as pinned"
+    assert any(c["ok"] and as_pinned in c["check"] for c in checks), checks
     rows = json.loads(served.quick("plugins", "--json").stdout)["plugins"]
     assert {row["distribution"] for row in rows if row["status"] == "refused"} == {"doorward-secrets"}
 
@@ -340,6 +341,39 @@ def test_a_shadowing_dist_info_is_refused(served: Served, tmp_path: Path, enviro
         assert not (folder / "imported").exists()
 
 
+@pytest.mark.parametrize("name", ["doorward-dist", "loose"])
+def test_a_second_manager_is_refused(served: Served, tmp_path: Path, name: str) -> None:
+    """Nobody takes the place of what keeps the locks: neither under its name nor beside it. It is not imported."""
+    folder = shadow(tmp_path / "loose", "loose")
+    info = folder / "loose-9.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 9.0\n")
+    (info / "entry_points.txt").write_text("[doorward.configuration]\ndist = loose:manager\n")
+    served.env["PYTHONPATH"] = str(folder)
+    served.isolated = False
+    error = served.refused()
+    assert "the configuration is managed by several" in error
+    assert f"{name} 9.0 in {info}" in error
+    assert not (folder / "imported").exists()
+
+
+def test_nothing_starts_without_what_keeps_the_locks(served: Served, environment: Environment, built: Path) -> None:
+    """Not even where another manager is installed in its place."""
+    (wheel,) = built.glob("doorward_dist-*.whl")
+    info = environment.site / "loose-9.0.dist-info"
+    environment.uninstall("doorward_dist")
+    try:
+        assert "acme-doorward 1.0 means nothing without doorward-dist" in served.refused()
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: loose\nVersion: 9.0\n")
+        (info / "entry_points.txt").write_text("[doorward.configuration]\nloose = loose:manager\n")
+        assert "hint: pip install doorward-dist" in served.refused()
+    finally:
+        shutil.rmtree(info, ignore_errors=True)
+        environment.install(wheel)
+    assert served.run("list").returncode == 0
+
+
 def test_an_editable_install_is_refused(served: Served, environment: Environment, tmp_path: Path) -> None:
     """A pinned plugin whose files are those of a folder in which somebody works is refused, though its version is the
     pinned one."""
@@ -377,6 +411,7 @@ TAMPERED: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
     "a guard that guards nothing": ("doorward_guard_ast/__init__.py", lambda b: b"class AstGuard: ...\n", "doorward-guard-ast 0.1.0"),
     "one byte of core": ("doorward/calls/broker.py", lambda b: b + b"#", "doorward 0.1.0"),
     "one byte of the command line": ("doorward_cli/shared.py", lambda b: b + b"#", "doorward-cli 0.1.0"),
+    "one byte of what keeps the locks": ("doorward_dist/locked.py", lambda b: b + b"#", "doorward-dist 0.1.0"),
     "an added module": ("doorward_openapi/more.py", lambda b: b"", "doorward-openapi 0.1.0"),
     "no locks": ("acme_doorward/distro.toml", lambda b: b.split(b"[locked]")[0], "acme-doorward 1.0"),
 }  # fmt: skip
@@ -516,6 +551,7 @@ WRONG: dict[str, tuple[str, str, str]] = {
     "a setting that the plugin does not have": ("[locked.hooks.ast]\nallow", "[locked.hooks.ast]\nalow", "did you mean 'allow'?"),
     "an option that the source does not have": ("base_url", "base_ulr", "did you mean 'base_url'?"),
     "no core": ('  "doorward==0.1.0",\n', "", "doorward is missing"),
+    "nothing that keeps the locks": ('  "doorward-dist==0.1.0",\n', "", "doorward-dist is missing"),
     "a module that is not there": ("pages:Pages", "page:Pages", "src has no module 'page'"),
     "a lock that a user opens": ('spec = "${distribution}', 'spec = "${HOME}', "refers to a variable"),
     "a file beside the user's own": ('spec = "${distribution}/', 'spec = "', "is a file of this distribution"),

@@ -18,30 +18,7 @@ from doorward.catalog.function_codec import Report as Report
 from doorward.catalog.function_codec import as_json as as_json
 from doorward.catalog.notes import FunctionNotes as FunctionNotes
 from doorward.catalog.schema_inference import SchemaInference as SchemaInference
-from doorward.config.config import Loaded as Loaded
-from doorward.config.config import RESERVED_NAMES as RESERVED_NAMES
-from doorward.config.config import load as load_config
-from doorward.config.config import module_name as module_name
-from doorward.config.config import read as read_config
-from doorward.config.distribution import Distribution as Distribution
-from doorward.config.distribution import find_distribution as find_distribution
-from doorward.config.distribution import find_index as find_index
-from doorward.config.distribution import layers as config_layers
-from doorward.config.distribution import title_of_active as title_of_active
-from doorward.config.environment import from_environment as from_environment
-from doorward.config.environment import of_server as variables_of_server
-from doorward.config.manifest import Manifest as Manifest
-from doorward.config.manifest import manifest_for as manifest_for
-from doorward.config.owned import model_for as model_for
-from doorward.config.owned import server_model_for as server_model_for
-from doorward.config.settings import Config as Config
-from doorward.config.settings import EVERYONE as EVERYONE
-from doorward.config.settings import ServerSettings as ServerSettings
-from doorward.config.upstream_patterns import Pattern as Pattern
-from doorward.config.upstream_patterns import Upstream as Upstream
-from doorward.config.upstream_patterns import is_upstream as is_upstream
-from doorward.config.validation import explain as explain
-from doorward.config.validation import validate as validate
+from doorward.data.clean_text import clean_text as clean_text
 from doorward.data.clean_text import shown_schema as shown_schema
 from doorward.data.clean_text import visible as visible
 from doorward.data.json_writing import digest as json_digest
@@ -103,20 +80,7 @@ from doorward.model.recording import Recorders as Recorders
 from doorward.model.recording import Suspends as Suspends
 from doorward.model.recording import WITHHOLDS as WITHHOLDS
 from doorward.model.recording import Withholds as Withholds
-from doorward.model.settings import expand as expand
 from doorward.model.waits import resumed_at as resumed_at
-from doorward.packages.index import Entry as Entry
-from doorward.packages.index import GROUPS as GROUPS
-from doorward.packages.index import Index as Index
-from doorward.packages.index import canonical as canonical
-from doorward.packages.index import installed as installed
-from doorward.packages.index import near_group as near_group
-from doorward.packages.install_hints import executors_of as executors_of
-from doorward.packages.install_hints import to_install as to_install
-from doorward.packages.pinned_files import BY_RECORD as BY_RECORD
-from doorward.packages.pinned_files import file_problems as file_problems
-from doorward.packages.pinned_files import hash_of_files as hash_of_files
-from doorward.packages.pinned_files import recorded_files as recorded_files
 from doorward.plugins.failures import contained as contained
 from doorward.plugins.hook_answers import expected as expected
 from doorward.plugins.manager import Plugins as Plugins
@@ -135,17 +99,9 @@ from doorward.secrets.detection import is_named_secret as is_named_secret
 from doorward.secrets.detection import mask_tokens as mask_tokens
 from doorward.secrets.outgoing import Outgoing as Outgoing
 from doorward.secrets.outgoing import without_drawn_tokens as without_drawn_tokens
-from doorward.secrets.references import Reference as Reference
-from doorward.secrets.references import find as find
-from doorward.secrets.references import is_credential as is_credential
-from doorward.secrets.references import is_plain as is_plain
-from doorward.secrets.references import joined as joined
-from doorward.secrets.references import to_variable as to_variable
-from doorward.secrets.references import unescaped as unescaped
 from doorward.secrets.scrubber import MIN_SECRET_CHARACTERS as MIN_SECRET_CHARACTERS
 from doorward.secrets.scrubber import answers_of as answers_of
 from doorward.secrets.scrubber import is_guessable as is_guessable
-from doorward.secrets.store import Secrets as Secrets
 from doorward.servers.auths import check_auth as check_auth
 from doorward.servers.auths import url_of as url_of
 from doorward.storage.chosen import open_store as open_store
@@ -153,50 +109,35 @@ from doorward.storage.chosen import open_store as open_store
 __all__ = [
     "ALLOWED",
     "BYTES_SCHEMAS",
-    "BY_RECORD",
     "Bounded",
     "CachedFile",
     "Catalog",
     "Clock",
-    "Config",
-    "Distribution",
     "DocumentedSecrets",
-    "EVERYONE",
     "Effects",
-    "Entry",
     "FunctionNotes",
-    "GROUPS",
-    "Index",
     "InterceptedRun",
     "Interceptor",
-    "Loaded",
     "LoginPrompt",
     "MIN_SECRET_CHARACTERS",
-    "Manifest",
     "OutcomePart",
     "Outgoing",
     "PARAMETERS",
     "PLANNED_TEXT",
-    "Pattern",
     "Plugins",
     "Policy",
     "RECORDERS",
-    "RESERVED_NAMES",
     "Reached",
     "RecordedRun",
     "Recorder",
     "Recorders",
-    "Reference",
     "Report",
     "Rules",
     "RunClient",
     "RunContext",
     "SchemaInference",
     "SchemaReader",
-    "Secrets",
-    "ServerSettings",
     "Suspends",
-    "Upstream",
     "WITHHOLDS",
     "Waiting",
     "Withholds",
@@ -205,56 +146,36 @@ __all__ = [
     "as_json",
     "beside",
     "bind_arguments",
-    "canonical",
     "check_auth",
     "clean",
-    "config_layers",
+    "clean_text",
     "contained",
     "cut_value",
     "describe_class",
     "dialect_of",
     "dump_json",
     "exceeds",
-    "executors_of",
-    "expand",
     "expected",
-    "explain",
-    "file_problems",
     "files_in_words",
-    "find",
-    "find_distribution",
-    "find_index",
     "fits_parameter",
-    "from_environment",
-    "hash_of_files",
     "hide",
     "hide_arguments",
     "hide_whole",
     "in_one_line",
     "in_place_of",
     "indented",
-    "installed",
-    "is_credential",
     "is_guessable",
     "is_large",
     "is_named_secret",
-    "is_plain",
     "is_script",
-    "is_upstream",
-    "joined",
     "json_digest",
     "language_named",
     "language_of_file",
-    "load_config",
     "log_stream",
-    "manifest_for",
     "mark_places",
     "mask_tokens",
     "may_repeat",
     "maybe_in_thread",
-    "model_for",
-    "module_name",
-    "near_group",
     "nearest",
     "nobody_asks",
     "open_store",
@@ -267,8 +188,6 @@ __all__ = [
     "planned_in_words",
     "prose",
     "qualified",
-    "read_config",
-    "recorded_files",
     "refuse_link",
     "response_type",
     "resumed_at",
@@ -277,7 +196,6 @@ __all__ = [
     "schema_table",
     "schema_variants",
     "selected",
-    "server_model_for",
     "shown_schema",
     "signature",
     "some",
@@ -289,13 +207,7 @@ __all__ = [
     "takes_text",
     "telling_line",
     "thread_to_its_end",
-    "title_of_active",
-    "to_install",
-    "to_variable",
-    "unescaped",
     "url_of",
-    "validate",
-    "variables_of_server",
     "visible",
     "waiting_run",
     "with_result",

@@ -27,7 +27,7 @@ from doorward.catalog.catalog import Catalog
 from doorward.catalog.function_codec import Report
 from doorward.config import config
 from doorward.config.config import Loaded
-from doorward.config.distribution import find_index
+from doorward.config.layers import find_index
 from doorward.finding.plain_search import PlainSearch
 from doorward.host.background_tasks import background_tasks
 from doorward.host.processes import Process
@@ -90,12 +90,8 @@ class Gateway:
         self.compiles, self.stores = shared, stores
         shared = shared and stores is None  # whoever brings their own stores has no files of ours
         stores = stores or Stores.in_folder(self.state)
-        seals = None
-        if loaded.distribution is not None and loaded.distribution.governs:
-            from doorward.catalog.seals import Seals
-
-            seals = Seals()
-        self.catalog = Catalog(stores.catalog, seals)
+        vouching = loaded.managed.integrity if loaded.managed is not None else None
+        self.catalog = Catalog(stores.catalog, vouching and vouching())
         self._plain_search = PlainSearch(self.catalog)
         self.principals = Principals(loaded)
         self.skills = Skills(loaded, self.principals, self.state)

@@ -4,18 +4,14 @@ and refused where they cannot be."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
 import pytest
 from doorward import ConfigError, PluginError, Settings, hookimpl
-from doorward.administration import Entry, Index
 from doorward.config import config
-from doorward.config.locks import Locks
-from doorward.config.manifest import Manifest
-from doorward.config.validation import validate
+from doorward.configuration import Entry, Index
 from doorward_testing import Host
 from pydantic import Field, field_validator
 
@@ -259,55 +255,13 @@ async def test_one_that_is_not_installed(doorward_host: Host) -> None:
     assert "pip install" not in f"{told.value} {told.value.hint}"
 
 
-# Distributions that lock or give them
-
-
-def manifest(text: str, index: Index) -> Manifest:
-    import tomllib
-
-    return validate(Manifest, tomllib.loads(text), secrets=None, place="distro.toml of acme 1.2", index=index)
-
-
-def test_a_distribution_may_lock_one(doorward_host: Host) -> None:
-    """The same value, however it is written, is no change; any other is refused. Its keys are known."""
-    own(doorward_host, "table", "quota", Table)
-    index = Index(doorward_host.entries)
-    read = manifest("[locked.quota]\ncalls = 7\n", index)
-    locks = Locks(read, {"quota": {"calls": 7}}, "acme 1.2", index)
-    locks.check({"quota": {"calls": "7"}}, "")
-    with pytest.raises(ConfigError, match=r"quota\.calls = 8 may not be changed: acme 1\.2 locks it to 7"):
-        locks.check({"quota": {"calls": 8}}, "")
-    locks = Locks(manifest("lock = ['quota']\n", index), {}, "acme 1.2", index)
-    with pytest.raises(ConfigError, match=r"quota.calls = 8 may not be set: acme 1.2 locks \[quota\]"):
-        locks.check({"quota": {"calls": 8}}, "")
-    for text, message in (
-        ("lock = ['quota.cals']", "unknown key 'cals'; did you mean 'calls'"),
-        ("lock = ['qota']", "unknown key 'qota'; did you mean 'quota'|unknown key 'qota'"),
-        ("[locked.quota]\ncalls = 'x'", "quota.calls: Input should be a valid integer"),
-        ("[defaults.quota]\ncals = 1", "unknown key 'quota.cals'"),
-    ):
-        with pytest.raises(ConfigError, match=message):
-            manifest(text, index)
-
-
-async def test_a_distribution_may_give_one(
-    doorward_host: Host, mark: Path, distro: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What only its defaults have is in use, too."""
-    monkeypatch.setattr("doorward.config.distribution.find_index", lambda: Index(doorward_host.entries))
-    distro("[defaults.quota]\ncalls = 5\n")
-    async with doorward_host.gateway(CONFIG) as gate:
-        with pytest.raises(Exception, match="5 None"):
-            await gate.call("weather.get_forecast", {"city": "Oslo"})
+# What may not be used
 
 
 def test_nothing_is_imported_that_its_pins_refuse(doorward_host: Host, mark: Path) -> None:
-    """Neither for a manifest, nor for the file of a user: the message says who refuses it."""
+    """The message says who refuses it."""
     refused = Index(doorward_host.entries, lambda entry: False, why=lambda entry: "acme 1.2, which does not name it")
     why = "'quota' of acme-quota 2.1 is not allowed by acme 1.2, which does not name it"
-    for text in ("[locked.quota]\ncalls = 7\n", "lock = ['quota']"):
-        with pytest.raises(ConfigError, match=why):
-            manifest(text, refused)
     path = doorward_host.write(CONFIG + QUOTA)
     with pytest.raises(ConfigError, match=why):
         config.load(path, index=refused)

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import structlog
 from doorward import Call, ConfigError, PluginContext, PluginError, Settings, hookimpl
-from doorward.administration import Index, Plugins, installed
+from doorward.administration import Plugins
+from doorward.configuration import Index, installed
 from doorward.packages.index import GROUPS, near_group
 from doorward.plugins import hookspecs
 from doorward.plugins.hook_answers import DECLARED, answers_many, fitting
@@ -216,12 +217,11 @@ async def test_a_variable_for_no_table_is_named(doorward_host: Any) -> None:
 
 async def test_a_table_of_a_distribution_may_be_unused(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its user leaves a plugin out, and cannot remove its table."""
-    from doorward.config import distribution
+    from doorward.config.layers import Managed
 
-    manifest = {"defaults": {"plugins": ["office_hours"], "hooks": {"office_hours": {"start": 7}}}}
-    entry = installed()[0]
-    monkeypatch.setattr(distribution, "find_active", lambda entries: entry)
-    monkeypatch.setattr(distribution, "raw_manifest", lambda entry: manifest)
+    below = {"plugins": ["office_hours"], "hooks": {"office_hours": {"start": 7}}}
+    managed = Managed("acme 1.2", "Acme", lambda layer, base, hint: None, below=below)
+    monkeypatch.setattr("doorward.config.layers.find_managed", lambda: managed)
     async with doorward_host.gateway(CONFIG) as gate:
         assert gate.config.hooks == {"office_hours": {"start": 7}}
 

@@ -30,7 +30,8 @@ from doorward import (
     StateKey,
     hookimpl,
 )
-from doorward.administration import Index, Plugins
+from doorward.administration import Plugins
+from doorward.configuration import Index
 from doorward.model.layers import RunState
 from doorward.plugins.layers import CallLayers, RunLayers
 from doorward_testing import Host

@@ -80,7 +80,7 @@ async def test_a_capability_that_somebody_names_must_be_installed(host: Host) ->
 async def test_a_default_that_is_not_installed_is_left_out(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its settings are not: somebody means it."""
     core = {"plugins": [], "capabilities": ["clock"]}
-    monkeypatch.setattr("doorward.config.distribution._core", lambda: core)
+    monkeypatch.setattr("doorward.config.layers._core", lambda: core)
     async with host.gateway(CONFIG) as gate:
         assert gate.services.get(CLOCK) is None
     with pytest.raises(ConfigError, match="clock"):

@@ -23,7 +23,7 @@ import anyio
 import httpx2
 import pytest
 from doorward import ConfigError, LoginRefused, PluginContext, ServerError
-from doorward.administration import Secrets, validate
+from doorward.configuration import Secrets, validate
 from doorward_auth_kit import (
     Backoff,
     CredentialHome,

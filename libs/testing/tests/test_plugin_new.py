@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward.administration import GROUPS
+from doorward.configuration import GROUPS
 from doorward_testing import Cli, Host
 from doorward_testing.authoring.command import plugin
 from doorward_testing.authoring.kinds import kinds
@@ -170,7 +170,7 @@ def test_names_that_are_taken(new: Any, doorward_host: Host, words: tuple[str, .
 
 def test_a_plugin_that_is_installed(new: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two of one kind and name could not be used together; of different kinds they can."""
-    from doorward.administration import Entry
+    from doorward.configuration import Entry
 
     found = [Entry("source", "notes", EntryPoint("notes", "x:X", "doorward.source"), "acme-notes", "1.0")]
     monkeypatch.setattr("doorward_testing.authoring.package.installed", lambda: found)

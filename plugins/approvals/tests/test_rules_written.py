@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward.administration import Index, installed
+from doorward.configuration import Index, installed
 from doorward.model.calls import Call
 from doorward.model.errors import ConfigError
 from doorward.model.functions import Function
@@ -92,7 +92,7 @@ def test_a_rule_that_could_not_be_used_is_never_written(tmp_path: Path, rule: di
 def test_no_rule_is_written_that_lacks_what_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else nothing that reads the configuration would start, the approved run included. It says what to install."""
     entries = [entry for entry in installed() if entry.distribution != "doorward-policy-rules"]
-    monkeypatch.setattr("doorward.config.distribution.find_index", lambda: Index(entries))
+    monkeypatch.setattr("doorward.config.layers.find_index", lambda: Index(entries))
     file = tmp_path / "doorward.toml"
     file.write_text(HEAD + ASK)
     with pytest.raises(ConfigError, match="pip install doorward-policy-rules"):

@@ -950,7 +950,7 @@ def test_plugins(project: Cli, doorward_host: Any, monkeypatch: pytest.MonkeyPat
         doorward_host.install(kind, name, ImportError("not to be imported"))
     doorward_host.write(f'{CONFIG}auth = {{ type = "jwt" }}')
     index = Index(doorward_host.entries, allowed=lambda entry: entry.name != "bad")
-    monkeypatch.setattr("doorward.config.distribution.find_index", lambda: index)
+    monkeypatch.setattr("doorward.config.layers.find_index", lambda: index)
     rows = project("plugins", "--json").json["plugins"]
     assert rows[0].keys() == {"kind", "name", "distribution", "version", "status"}
     assert {(r["kind"], r["name"]): r["status"] for r in rows} == {

@@ -11,7 +11,8 @@ from typing import Any
 import click
 import pytest
 from doorward import Call, ConfigError, PluginContext, Settings, hookimpl
-from doorward.administration import Entry, Index, Plugins, installed
+from doorward.administration import Plugins
+from doorward.configuration import Entry, Index, installed
 from doorward.plugins import hookspecs
 from doorward_cli import doctor
 
@@ -49,7 +50,7 @@ def test_a_plugin_in_no_group_is_shown(
     )
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     mine = Index([*doorward_host.entries, *(e for e in installed() if e.distribution == "acme")])
-    monkeypatch.setattr("doorward.config.distribution.find_index", lambda: mine)
+    monkeypatch.setattr("doorward.config.layers.find_index", lambda: mine)
     monkeypatch.setattr("doorward.gateway.find_index", lambda: mine)
     out = project("plugins").out
     assert "doorward.hooks\thours\tacme\t2.1\tunknown group: doorward.plugins was meant\n" in out
@@ -174,7 +175,7 @@ def test_a_command_that_fails_is_named(
     monkeypatch.syspath_prepend(str(tmp_path))
     ends = EntryPoint("ends", "acme_ends:main", "doorward.command")
     doorward_host.entries.append(Entry("command", "ends", ends, "acme", "2.1"))
-    monkeypatch.setattr("doorward.config.distribution.find_index", lambda: Index(doorward_host.entries))
+    monkeypatch.setattr("doorward.config.layers.find_index", lambda: Index(doorward_host.entries))
     said = project("stars").err
     assert "error: KeyError: 'a star'\nhint: This is a defect of the command 'stars' of acme 2.1." in said
     assert (

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from doorward import Settings
-from doorward.administration import Entry, Index, Plugins
+from doorward.administration import Plugins
+from doorward.configuration import Entry, Index
 from doorward_cli.schema import whole
 from doorward_testing import Cli, Host
 from doorward_testing.samples import CONFIG

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from doorward.config.config import Loaded, load
 from doorward_testing import Cli
 
 MakeWheel = Callable[..., Path]
@@ -19,12 +20,28 @@ lock = ["http"]
 [distribution]
 name = "corp-doorward"
 version = "2.0"
-plugins = ["doorward==0.1.0", "corp-guard==1.0"]
+plugins = ["doorward==0.1.0", "doorward-dist==0.1.0", "corp-guard==1.0"]
 [locked.http]
 host = "127.0.0.1"
 [required]
 plugins = ["corp"]
 """
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+def loaded(tmp_path: Path) -> Callable[..., Loaded]:
+    """Loads a configuration given as text, with the variables given as keywords."""
+
+    def load_text(text: str, **environ: str) -> Loaded:
+        (tmp_path / "doorward.toml").write_text(text, encoding="utf-8")
+        return load(tmp_path / "doorward.toml", environ=environ)
+
+    return load_text
 
 
 @pytest.fixture
@@ -62,6 +79,7 @@ def wheels(wheel: MakeWheel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     wheel(
         "doorward", "0.1.0", Requires_Dist=["corp-lib>=1", 'corp-other>=1; extra == "more"'], License_Expression=["MIT"]
     )
+    wheel("doorward-dist", "0.1.0")
     wheel("corp-lib", "1.5", License=["Our own licence\n   in lines"])
     wheel("corp-guard", "1.0", points="[doorward.plugins]\ncorp = corp_guard:Guard\n", Requires_Dist=["doorward-kit"])
     wheel("doorward-kit", "0.1.0")

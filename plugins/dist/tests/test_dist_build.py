@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward.administration import hash_of_files, recorded_files
 from doorward_dist import lock as locking
 from doorward_dist import wheels as wheeling
+from doorward_dist.pinned_files import hash_of_files, recorded_files
 from doorward_testing import Cli, check_driver, check_light_import
 
 from .conftest import SOURCE, MakeWheel
@@ -58,7 +58,11 @@ def test_a_wheel_with_pins_hashes_and_locks(doorward: Cli, source: Path, wheels:
         record = recorded_files(guard.read("corp_guard-1.0.dist-info/RECORD").decode())
     assert manifest.pop("files")["corp-guard"] == hash_of_files(record)
     assert manifest == wanted
-    assert re.findall(r"Requires-Dist: (.*)", metadata) == ["corp-guard==1.0", "doorward==0.1.0"]
+    assert re.findall(r"Requires-Dist: (.*)", metadata) == [
+        "corp-guard==1.0",
+        "doorward-dist==0.1.0",
+        "doorward==0.1.0",
+    ]
     assert points.split() == ["[doorward.distro]", "corp-doorward", "=", "corp_doorward"]
 
 
@@ -82,6 +86,7 @@ WRONG = {
     "a URL": (SOURCE.replace("corp-guard==1.0", "corp-guard @ https://x.example/y.whl"), "does not pin one version"),
     "twice": (SOURCE.replace('"corp-guard==1.0"', '"corp-guard==1.0", "Corp_Guard==1.1"'), "pinned more than once"),
     "a lock below a table": (SOURCE.replace('lock = ["http"]', "") + 'lock = ["http"]', "'lock' stands below [required]"),
+    "no pin of what keeps its locks": (SOURCE.replace('"doorward-dist==0.1.0", ', ""), "doorward-dist is missing"),
     "an unknown wheel": (SOURCE.replace("corp-guard==1.0", "corp-guard==9.0"), "pip failed"),
     "its own pin": (SOURCE.replace("corp-doorward", "Corp.Guard"), "name: Corp.Guard is a package that it pins"),
     "a lock of nothing": (SOURCE.replace('["http"]', '["http", "hooks.crop"]'), "did you mean 'corp'?"),
@@ -200,7 +205,7 @@ def test_a_lock_of_everything_below(doorward: Cli, source: Path, wheels: Path) -
         "sbom.cdx.json",
     ]
     locked = locking.read(written[1])
-    names = {"corp-doorward", "corp-guard", "corp-lib", "doorward", "doorward-kit"}
+    names = {"corp-doorward", "corp-guard", "corp-lib", "doorward", "doorward-dist", "doorward-kit"}
     assert set(locked) == names
     assert all(re.fullmatch(r"sha256:[0-9a-f]{64}", each.files) for each in locked.values())
     sbom = json.loads(written[2].read_text())
@@ -212,7 +217,9 @@ def test_a_lock_of_everything_below(doorward: Cli, source: Path, wheels: Path) -
     assert components["corp-lib"]["licenses"] == [{"license": {"name": "Our own licence"}}]
     needs = {each["ref"]: each.get("dependsOn", []) for each in sbom["dependencies"]}
     assert needs["pkg:pypi/doorward@0.1.0"] == ["pkg:pypi/corp-lib@1.5"]
-    assert needs["pkg:pypi/corp-doorward@2.0"] == ["pkg:pypi/corp-guard@1.0", "pkg:pypi/doorward@0.1.0"]
+    assert needs["pkg:pypi/corp-doorward@2.0"] == [
+        *("pkg:pypi/corp-guard@1.0", "pkg:pypi/doorward-dist@0.1.0", "pkg:pypi/doorward@0.1.0"),
+    ]
     texts = [path.read_bytes() for path in written]
     built(doorward, source, wheels, "--lock")
     assert [path.read_bytes() for path in written] == texts
@@ -243,12 +250,8 @@ def test_what_is_no_lock(tmp_path: Path) -> None:
     assert locking.read(tmp_path / "lock") == {"corp-lib": ("1.5", "")}
 
 
-def test_an_image_that_verifies_itself(doorward: Cli, source: Path, wheels: Path, wheel: MakeWheel) -> None:
-    """The Dockerfile installs by the lock, verifies, and starts isolated as nobody special; it needs `dist` for that."""
-    assert "doorward-dist is missing" in refused(doorward, source, wheels, "--image")
-    wheel("doorward-dist", "0.1.0")
-    text = SOURCE.replace('"corp-guard==1.0"', '"corp-guard==1.0", "doorward-dist==0.1.0"')
-    (source / "distribution.toml").write_text(text)
+def test_an_image_that_verifies_itself(doorward: Cli, source: Path, wheels: Path) -> None:
+    """The Dockerfile installs by the lock, verifies, and starts isolated as nobody special."""
     written = {Path(each).name: Path(each) for each in built(doorward, source, wheels, "--image")["written"]}
     assert set(written) == {
         "corp_doorward-2.0-py3-none-any.whl", "requirements.txt", "sbom.cdx.json", "Dockerfile", ".dockerignore",

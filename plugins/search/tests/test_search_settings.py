@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from doorward import ConfigError
-from doorward.administration import load_config
+from doorward.configuration import load_config
 from doorward_testing.samples import CONFIG
 
 

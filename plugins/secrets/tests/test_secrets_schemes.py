@@ -21,7 +21,7 @@ import keyring.errors
 import pytest
 from doorward import ConfigError, Gateway, MissingSecret, PluginContext, Template
 from doorward.config.config import load, validate
-from doorward.config.distribution import find_index
+from doorward.config.layers import find_index
 from doorward.packages.index import Index
 from doorward.secrets.store import Secrets
 from doorward_secrets import Command, Keyring, cached_values

@@ -16,7 +16,7 @@ import psycopg
 import pytest
 import structlog
 from doorward import ConfigError, PluginContext, StateError
-from doorward.administration import Secrets, validate
+from doorward.configuration import Secrets, validate
 from doorward.engines import Append, Conflict, Notify, Put, PutBlob
 from doorward_store_postgres import PostgresStore, statements
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import structlog
 from doorward import PluginContext, StateError
-from doorward.administration import Secrets, validate
+from doorward.configuration import Secrets, validate
 from doorward.engines import Append, Notify, Put, PutBlob
 from doorward.files import SqliteFile, SqliteLayout
 from doorward_store_sqlite import SqliteStore

@@ -66,8 +66,8 @@ def narrowing(functions: Sequence[str] | None, sampling: bool | None = None) -> 
 
 
 class Policy:
-    """`[policy]` of the active distribution and of the configuration, and within them the table of the principal in
-    `[principals]`; then what `deciders` say. `upstreams` answers where a call of a principal may go."""
+    """`[policy]` of what manages the configuration and of the configuration itself, and within them the table of the
+    principal in `[principals]`; then what `deciders` say. `upstreams` answers where a call of a principal may go."""
 
     decides = False
     """Whether calls are decided one by one, with their arguments."""

@@ -27,7 +27,7 @@ from doorward.model.functions import Compiled, Function, Schema
 from doorward.model.names import Named
 
 if TYPE_CHECKING:
-    from doorward.catalog.seals import Seals
+    from doorward.model.integrity import Integrity
 
 T = TypeVar("T")
 
@@ -50,12 +50,12 @@ class Catalog:
     """The functions that are kept in a store. Readers see a compile of another process at once, and never wait for it.
 
     If the stored catalog is removed, the old one is read until a new one in its place has as much: `lost` says that a
-    new one is needed, `there` makes it, and `turn_to` reads from it. With `seals`, a function that this process has not
-    compiled itself is none."""
+    new one is needed, `there` makes it, and `turn_to` reads from it. With
+    `integrity`, only what it vouches for is used."""
 
-    def __init__(self, store: CatalogStore, seals: Seals | None = None) -> None:
+    def __init__(self, store: CatalogStore, integrity: Integrity | None = None) -> None:
         self._store = store
-        self.seals = seals
+        self.integrity = integrity
         self.drop, self.check, self.touched = store.drop, store.check, store.touched
         self.merge_observations = store.merge_observations
         self.derives, self.notes = Derived(), Notes()
@@ -101,12 +101,12 @@ class Catalog:
         Raises: StateError, ConfigError."""
         return write(
             self._store, self.derives, server, compiled, fingerprint=fingerprint, settings=settings, ms=ms,
-            left_out=left_out, scrub=scrub, seals=self.seals,
+            left_out=left_out, scrub=scrub, integrity=self.integrity,
         )  # fmt: skip
 
     def trusts(self, server: str) -> bool:
         """Whether what is stored of a server may be used."""
-        return self.seals is None or server in self.seals
+        return self.integrity is None or server in self.integrity
 
     def replace_derived(self, server: str, name: str, content: bytes) -> None:
         """What is derived of the functions of a server, found out anew. For threads. Raises: StateError."""
@@ -190,8 +190,8 @@ class Catalog:
         row = self._reader.function(server, name)
         if not row and (meant := self.aliases(server).get(name)):
             return self.function(server, meant)
-        if row and self.seals is not None:
-            self.seals.check(server, ("function", row.name), row.record)
+        if row and self.integrity is not None:
+            self.integrity.check(server, ("function", row.name), row.record)
         return self._read(restored, *row) if row else None
 
     def _aliases(self, server: str) -> Mapping[str, str]:
@@ -214,8 +214,8 @@ class Catalog:
 
     def _definition(self, server: str, name: str) -> Schema | None:
         text = self._reader.definition(server, name)
-        if text is not None and self.seals is not None:
-            self.seals.check(server, ("definition", name), text)
+        if text is not None and self.integrity is not None:
+            self.integrity.check(server, ("definition", name), text)
         return self._read(from_json, text) if text is not None else None
 
     def _names(self, server: str, column: Literal["name", "original"] = "name") -> tuple[str, ...]:
@@ -240,8 +240,8 @@ class Catalog:
 
     def named(self, server: str) -> Iterator[Named]:
         """The names of a server's functions, with the ids and routes that they were made from."""
-        if self.seals is not None:
-            return iter(self.seals.names(server))
+        if self.integrity is not None:
+            return iter(self.integrity.names(server))
         return (Named(*names) for names in self._reader.named(server))
 
     def stored_functions(self, server: str) -> Callable[[], list[Function]]:

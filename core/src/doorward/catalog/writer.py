@@ -16,10 +16,11 @@ from doorward.data.clean_text import clean_compile
 from doorward.host.garbage import gc_paused
 from doorward.model.errors import StateError
 from doorward.model.functions import Compiled, Function
+from doorward.model.names import Named
 
 if TYPE_CHECKING:
     from doorward.catalog.derived import Derived
-    from doorward.catalog.seals import Seals
+    from doorward.model.integrity import Integrity
 
 
 @gc_paused()
@@ -34,7 +35,7 @@ def write(
     ms: float,
     left_out: Mapping[str, Sequence[str]],
     scrub: Callable[[str], str],
-    seals: Seals | None = None,
+    integrity: Integrity | None = None,
 ) -> Report:
     """Replace everything of a server. Every text is cleaned, whatever its origin, and passes `scrub`: a document may
     contain the credentials it was fetched with."""
@@ -56,10 +57,12 @@ def write(
         ],
     )
     replace = partial(to.replace, contents, lasts(f for f, _ in functions))
-    if seals is None:
+    if integrity is None:
         replace()
     else:
-        seals.store(contents, [f for f, _ in functions], replace)
+        texts = {("function", row.name): row.record for row, *_ in contents.functions}
+        texts |= {("definition", name): text for name, text in contents.definitions}
+        integrity.store(server, texts, [Named(f.name, f.id, f.route) for f, _ in functions], replace)
     return report
 
 

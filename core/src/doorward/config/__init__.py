@@ -1,4 +1,4 @@
-"""`doorward.toml`, the environment, and a distribution's defaults.
+"""`doorward.toml`, the environment, and what manages them.
 
 Never anything that acts on them.
 """

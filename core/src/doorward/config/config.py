@@ -1,6 +1,6 @@
 """Reads and checks `doorward.toml` and the environment; `settings` has the models.
 
-Order, weakest first: core's `defaults.toml`, an installed curated distribution, the file, `DOORWARD_*`. An error in one
+Order, weakest first: core's `defaults.toml`, what manages this environment, the file, `DOORWARD_*`. An error in one
 server is kept in `Loaded.broken`, and the other servers still serve.
 """
 
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from doorward.config.settings import Config, PolicySettings, ServerSettings
+from doorward.config.settings import Config, ServerSettings
 from doorward.config.validation import validate
 from doorward.host import files
 from doorward.host.cached_file import stamp
@@ -25,8 +25,7 @@ from doorward.model.errors import ConfigError
 from doorward.secrets.store import Secrets
 
 if TYPE_CHECKING:
-    from doorward.config.distribution import Distribution
-    from doorward.config.manifest import ManifestPolicy
+    from doorward.config.layers import Lists, Managed
     from doorward.packages.index import Entry, Index
 
 DEFAULT_FILE = "doorward.toml"
@@ -79,14 +78,14 @@ class Loaded:
     """Everything in the file but servers and tokens: what is read only at the start."""
     stamp: tuple[int, ...] = ()
     """The `cached_file.stamp` of the file when it was read."""
-    distribution: Distribution | None = None
-    """The curated distribution that was installed at the start."""
+    managed: Managed | None = None
+    """What managed the configuration at the start."""
     required: frozenset[str] = frozenset()
-    """The hook plugins that it requires: they are loaded, or nothing starts."""
+    """The hook plugins that must be loaded, or nothing starts."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """What options of the command line set."""
     tables: frozenset[tuple[str, str]] = frozenset()
-    """The tables that the file or the environment has, as `("hooks", NAME)`: not those of a distribution."""
+    """The tables that the file or the environment has, as `("hooks", NAME)`: not those of what manages it."""
     index: Index | None = None
     """The plugins among which the owners of tables are found; `None`: those that are installed."""
     owned: frozenset[str] = frozenset()
@@ -95,11 +94,11 @@ class Loaded:
     """The plugins that are in use because the configuration has a table or a key of theirs."""
 
     @property
-    def policies(self) -> dict[str, PolicySettings | ManifestPolicy]:
-        """The tables `[policy]` that hold, by whose each is: that of a distribution, if one is active; and "", the
-        configuration's own."""
-        active = self.distribution
-        return {**({active.given_by: active.policy} if active else {}), "": self.config.policy}
+    def policies(self) -> dict[str, Lists]:
+        """The tables `[policy]` that hold, by whose each is: that of what manages the configuration, if it has one; and
+        "", the configuration's own."""
+        managed = self.managed
+        return {**({managed.given_by: managed.policy} if managed and managed.policy else {}), "": self.config.policy}
 
     def state_folder(self) -> Path:
         """The folder of the catalog, cached programs and the audit log: the configured `state`, else a folder for this
@@ -143,7 +142,7 @@ def load(
 
     Raises: ConfigError if the file is missing or unreadable, or if something outside `[servers]` is wrong.
     """
-    from doorward.config.distribution import find_distribution
+    from doorward.config.layers import find_managed
 
     file = Path(path or DEFAULT_FILE)
     now = _read_now(file, text)
@@ -158,14 +157,14 @@ def load(
             f"is {what}, so it cannot hold variables", place=str(dotenv), hint="Remove it, or write lines NAME=value."
         )
     secrets = Secrets(dotenv, folder=file.resolve().parent, environ=environ)
-    return _loaded(file, now, secrets, find_distribution(), options or {}, index)
+    return _loaded(file, now, secrets, find_managed(), options or {}, index)
 
 
 def reloaded(loaded: Loaded) -> Loaded:
-    """The configuration as it is in the file now, with the same secrets, distribution and options. Raises:
+    """The configuration as it is in the file now, with the same secrets, options, and what manages it. Raises:
     ConfigError."""
     now = _read_now(loaded.path)
-    return _loaded(loaded.path, now, loaded.secrets, loaded.distribution, loaded.options, loaded.index)
+    return _loaded(loaded.path, now, loaded.secrets, loaded.managed, loaded.options, loaded.index)
 
 
 _Read = tuple[tuple[int, ...], dict[str, Any], dict[str, ConfigError]]
@@ -182,19 +181,19 @@ def _loaded(
     file: Path,
     now: _Read,
     secrets: Secrets,
-    active: Distribution | None,
+    managed: Managed | None,
     options: Mapping[str, Any],
     given: Index | None,
 ) -> Loaded:
-    from doorward.config.distribution import find_index, layers
     from doorward.config.environment import from_environment, require_settings
+    from doorward.config.layers import find_index, layers
     from doorward.config.owned import model_for, owner, owners, tables_in
 
     index = given or find_index()
     tables_of_plugins = [entry.name for entry in index.of("table")]
     require_settings(secrets, [*Config.model_fields, *(name for name in tables_of_plugins if "." not in name)])
     found, text, repeated = now
-    data, named, required = layers(text, secrets, options, active=active)
+    data, named, required = layers(text, secrets, options, managed=managed)
     config = validate(model_for(tables_in(data), index), data, secrets=secrets, place=file.name, also=tables_of_plugins)
     servers: dict[str, Server] = {}
     broken: dict[str, ConfigError] = dict(repeated)
@@ -206,7 +205,7 @@ def _loaded(
         try:
             server = _server(name, table, file, secrets, index)
             if twin != name:
-                whose = f" of {active.given_by}" if active and twin in active.servers else ""
+                whose = f" of {managed.given_by}" if managed and twin in managed.servers else ""
                 raise ConfigError(
                     f"is imported as `{module_name(name)}`, and so is server {twin!r}{whose}",
                     place=server.place,
@@ -224,10 +223,10 @@ def _loaded(
     )
     owned = {name for name in tables_in(data) if owner("table", name, index) is not None}
     keys = {key for server in servers.values() for key in server.owned}
-    used = owners(owned | (active.owned if active else set()), keys, index)
+    used = owners(owned.union(managed.owned if managed else ()), keys, index)
     return Loaded(
         config, folder, file.name, secrets, servers, broken, named, file.absolute(), principals, _rest(data), found,
-        active, required, options, tables, given, frozenset(owned), tuple(used),
+        managed, required, options, tables, given, frozenset(owned), tuple(used),
     )  # fmt: skip
 
 

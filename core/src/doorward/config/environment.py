@@ -8,12 +8,15 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from doorward.model.errors import ConfigError
-from doorward.packages.install_hints import owner_brought
+from doorward.packages.install_hints import owned, owner_brought
 from doorward.secrets.store import Secrets
 
 _OF_TESTS = ("SPECS", "CORPUS", "PEERS", "RUNS", "SOAK_RUNS", "DIRECTUS")
-NOT_SETTINGS = {f"DOORWARD_{name}" for name in ("CONFIG", "DEBUG", "DISTRO", "NESTED", *_OF_TESTS)}
-"""Variables that are not keys of the configuration: for the command line and for tests."""
+NOT_SETTINGS = {
+    *filter(str.isupper, owned()["managed"]),
+    *(f"DOORWARD_{name}" for name in ("CONFIG", "DEBUG", "NESTED", *_OF_TESTS)),
+}
+"""Variables that are not keys of the configuration: for what manages it, for the command line and for tests."""
 
 
 def from_environment(secrets: Secrets, below: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from doorward.config.config import Loaded, read
-from doorward.config.distribution import layers
+from doorward.config.layers import layers
 from doorward.config.settings import EVERYONE, TokenSettings, can_come_in
 from doorward.config.validation import validate
 from doorward.host.cached_file import stamp
@@ -54,7 +54,7 @@ class TokenFile:
 
     def _tables(self) -> Mapping[str, Any]:
         loaded = self._loaded
-        data = layers(read(loaded.path)[0], loaded.secrets, loaded.options, active=loaded.distribution).data
+        data = layers(read(loaded.path)[0], loaded.secrets, loaded.options, managed=loaded.managed).data
         tables = data.get("principals", {})
         if not isinstance(tables, Mapping) or not all(isinstance(table, Mapping) for table in tables.values()):
             raise ConfigError("must hold tables", place=f"{self._loaded.file} [principals]")

@@ -13,7 +13,6 @@ from doorward.packages.install_hints import owner_brought
 
 if TYPE_CHECKING:
     from doorward.model.references import Resolver
-    from doorward.packages.index import Index
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -26,11 +25,10 @@ def validate(
     place: str,
     also: Iterable[str] = (),
     of: str = "",
-    index: Index | None = None,
 ) -> T:
     """Validate `data` by `model`. All errors of pydantic become one ConfigError with the place, the keys and similar
     names, which may come from `also`: keys that are allowed beside those of the model. `of` is the plugin whose model
-    it is; `index` has the plugins that own tables, for a manifest.
+    it is.
 
     Raises: ConfigError; MissingSecret if the only errors are missing variables.
     """
@@ -38,7 +36,7 @@ def validate(
     from doorward.secrets.store import Secrets
 
     try:
-        return model.model_validate(data, context={"secrets": secrets, "place": place, "index": index})
+        return model.model_validate(data, context={"secrets": secrets, "place": place})
     except ValidationError as error:
         variables = [
             variable_of(place, e["loc"], secrets) if isinstance(secrets, Secrets) else "" for e in error.errors()

@@ -80,7 +80,7 @@ class PluginContext(Generic[SettingsT]):
     `server_key(SERVER, KEY)`: the value, or `None`; servers may change while a gateway is open. `members(NAMES, PLACE)`
     is for a setting that names principals: it returns whether one is meant by names, wildcards and `@GROUP`, and raises
     ConfigError for an unknown group. One that owns keys of `[policy]` finds in `policies` the tables that hold, by
-    whose each is, an organisation's distribution first; "" is the configuration's own.
+    whose each is, what manages the configuration first; "" is the configuration's own.
 
     `store` is where a hook plugin stores what it must remember; `None` where no engine is installed and the
     configuration names none: what must not be forgotten with the process then refuses.

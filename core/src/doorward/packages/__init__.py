@@ -1,4 +1,4 @@
-"""What is installed here: the index of plugins, and whether the files of packages are as they were installed.
+"""What is installed here: the index of plugins, and what to install for what is not.
 
 Never what the configuration says of them.
 """

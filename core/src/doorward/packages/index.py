@@ -28,6 +28,7 @@ GROUPS = {
     "server_key": "doorward.server_key",
     "command": "doorward.command",
     "distribution": "doorward.distro",
+    "configuration": "doorward.configuration",
 }
 """The kinds of plugins, and their entry-point groups."""
 
@@ -78,6 +79,11 @@ class Entry(NamedTuple):
         return f"{self.distribution} {self.version}"
 
     @property
+    def place(self) -> str:
+        """The folder in which its distribution is described."""
+        return os.path.realpath(str(getattr(self.point.dist, "_path", "")))
+
+    @property
     def id(self) -> PluginId:
         return PluginId(self.kind, self.name, self.given_by)
 
@@ -85,14 +91,14 @@ class Entry(NamedTuple):
 class Index:
     """The plugins of this environment, sorted. Those that `allowed` refuses are set apart; `why` says why. So are the
     `stray` ones, whose entry-point group is like ours and is none of them: nothing ever looks for a plugin there.
-    `check` is called before any plugin is imported, and raises if what is installed is not what a distribution pins."""
+    `check` is called before any plugin is imported, and raises if what is installed is not what it should be."""
 
     def __init__(
         self,
         entries: Iterable[Entry],
         allowed: Callable[[Entry], bool] = lambda entry: True,
         *,
-        why: Callable[[Entry], str] = lambda entry: "the installed distribution",
+        why: Callable[[Entry], str] = lambda entry: "what manages it",
         check: Callable[[], None] = lambda: None,
     ) -> None:
         every = sorted(entries, key=lambda e: (e.kind, e.name, e.distribution))
@@ -136,8 +142,9 @@ def near_group(group: str) -> str:
 
 def installed() -> list[Entry]:
     """All entry points in our groups, and in groups whose names begin like ours. Of a distribution that is on the path
-    twice (an editable install, a shadowed version) only the first counts, because Python would import that one. They
-    are read again when a folder of the path has changed: a start asks four times, and reads all that is installed."""
+    twice (an editable install, a shadowed version) only the first counts, because Python would import that one; but of
+    what manages the configuration each counts, for a copy may name another module. They are read again when a folder of
+    the path has changed: a start asks four times, and reads all that is installed."""
     return [*_installed(tuple(map(_state_of, sys.path)))]
 
 
@@ -152,7 +159,7 @@ def _state_of(folder: str) -> tuple[str, int]:
 @lru_cache(1)
 def _installed(path: tuple[tuple[str, int], ...]) -> tuple[Entry, ...]:
     kinds = {group: kind for kind, group in GROUPS.items()}
-    found: dict[tuple[str, str, str], Entry] = {}
+    found: dict[tuple[str, str, str, str], Entry] = {}
     for dist in distributions():
         if points := [point for point in dist.entry_points if point.group.startswith("doorward.")]:
             about: Any = {}
@@ -161,5 +168,6 @@ def _installed(path: tuple[tuple[str, int], ...]) -> tuple[Entry, ...]:
             by, version = about.get("Name") or UNKNOWN, about.get("Version") or UNKNOWN
             for point in points:
                 entry = Entry(kinds.get(point.group, point.group), point.name, point, by, version)
-                found.setdefault((entry.kind, entry.name, entry.distribution), entry)
+                copy = entry.place if entry.kind == "configuration" else ""
+                found.setdefault((entry.kind, entry.name, entry.distribution, copy), entry)
     return tuple(found.values())

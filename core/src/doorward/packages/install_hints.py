@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.metadata import requires
 from pathlib import Path
 
@@ -22,6 +22,8 @@ _NAME_PREFIXES = {
 def to_install(kind: str, name: str, installed: Sequence[str]) -> str:
     """A hint: what to install, or which name was meant. It names only distributions that are extras of core, because a
     guessed name could belong to anybody."""
+    import difflib  # late, because `doorward --help` does not need it
+
     packages = _packages()
     called = f"doorward-{_NAME_PREFIXES[kind]}-" if kind in _NAME_PREFIXES else "doorward-"
     if (package := f"{called}{name.replace('_', '-')}") in packages:
@@ -39,11 +41,18 @@ def to_install(kind: str, name: str, installed: Sequence[str]) -> str:
 def owner_brought(kind: str, name: str) -> str:
     """What brings the owner of a table or of a key of servers, or what a rule needs that says `then`; "" if that is not
     known."""
-    import json  # late, because `doorward --help` does not need it
-
-    known = json.loads(Path(__file__).with_name("owned.json").read_text(encoding="utf-8"))
-    package = known[kind].get(name)
+    package = owned()[kind].get(name)
     return f"`pip install {package}` brings it." if package else ""
+
+
+@cache
+def owned() -> Mapping[str, Mapping[str, str]]:
+    """The distributions of ours that own something, by its kind and name. "managed" has the kinds of entry points, and
+    the variables, that mean something to a manager of the configuration only."""
+    import json  # importlib.metadata has it already
+
+    found: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("owned.json").read_text(encoding="utf-8"))
+    return found
 
 
 def brought(name: str) -> str:

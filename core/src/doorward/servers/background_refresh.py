@@ -100,8 +100,8 @@ class BackgroundRefresh:
         self._changed: set[str] = set()
         self._told = anyio.Event()
         servers.changed = self._has_changed
-        if catalog.seals is not None:
-            catalog.seals.altered = lambda module: self._has_changed(servers.modules.get(module, module))
+        if catalog.integrity is not None:
+            catalog.integrity.altered = lambda module: self._has_changed(servers.modules.get(module, module))
 
     def _has_changed(self, name: str) -> None:
         self._changed.add(name)

@@ -32,7 +32,7 @@ def chosen_store(loaded: Loaded, plugins: Plugins, state: Path) -> Store | None:
 @contextlib.asynccontextmanager
 async def open_store(loaded: Loaded) -> AsyncIterator[Store]:
     """The store of a configuration, without a gateway. Raises: PluginError, ConfigError."""
-    from doorward.config.distribution import find_index
+    from doorward.config.layers import find_index
     from doorward.plugins.manager import Plugins
 
     store = chosen_store(loaded, Plugins(find_index()), loaded.state_folder()) or MemoryStore()

@@ -33,6 +33,7 @@ def check_light_import(module: str, *, forbidden: tuple[str, ...] = HEAVY_MODULE
 def check_driver(kind: str, name: str) -> Any:
     """Assert that one driver of this name is installed, loads, and has all that its protocol asks for. Returns: the
     driver."""
-    from doorward.administration import Index, Plugins, installed
+    from doorward.administration import Plugins
+    from doorward.configuration import Index, installed
 
     return Plugins(Index(installed())).driver(kind, name)

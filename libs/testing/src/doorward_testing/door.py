@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from doorward import ApiError, Artefact, File, InvalidArguments, LimitExceeded, ToolError, UnknownName
-from doorward.administration import installed
+from doorward.configuration import installed
 from doorward.sandboxing import ARTEFACT_URI, Aliases, Planned
 
 if TYPE_CHECKING:

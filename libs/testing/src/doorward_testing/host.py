@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from doorward import Gateway, PluginContext, ServerContext
-from doorward.administration import Entry, Index, Secrets, installed, validate
+from doorward.configuration import Entry, Index, Secrets, installed, validate
 from doorward.engines import MemoryStore
 
 

@@ -39,14 +39,14 @@ def doorward_host(host: Any) -> Any:
 def cli(doorward_host: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
     """A `doorward_testing.Cli`, which runs a command line in the host's folder with the plugins of the host."""
     _require_command_line()
-    from doorward.administration import Index
+    from doorward.configuration import Index
     from doorward_cli import main
 
     from doorward_testing.command_line import CommandEnded
 
     monkeypatch.chdir(doorward_host.folder)
     monkeypatch.setenv("DOORWARD_STATE_DIR", str(doorward_host.folder / "state"))
-    for module in ("config.distribution", "gateway"):
+    for module in ("config.layers", "gateway"):
         monkeypatch.setattr(f"doorward.{module}.find_index", lambda: Index(doorward_host.entries))
 
     def run(*words: str) -> CommandEnded:

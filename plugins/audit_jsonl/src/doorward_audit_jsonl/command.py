@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 from doorward import ConfigError
-from doorward.administration import validate
+from doorward.configuration import validate
 from doorward_cli import Project, common, print_json, say, table
 
 from doorward_audit_jsonl import AuditSettings, log_path

@@ -9,7 +9,8 @@ from typing import Any, Union, get_args, get_origin
 
 import click
 from doorward import DoorwardError
-from doorward.administration import ServerSettings, beside
+from doorward.administration import beside
+from doorward.configuration import ServerSettings
 
 from doorward_cli.config_file import Before
 from doorward_cli.hidden import moved
@@ -20,13 +21,14 @@ from doorward_cli.suggest import compile_and_suggest
 
 class _Sources(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
-        from doorward.administration import find_index
+        from doorward.configuration import find_index
 
         return [entry.name for entry in find_index().of("source")]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         """Raises: PluginError if there is no such source."""
-        from doorward.administration import Plugins, find_index
+        from doorward.administration import Plugins
+        from doorward.configuration import find_index
 
         return _command(cmd_name, Plugins(find_index()).driver("source", cmd_name).Settings)
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from doorward import ConfigError, MissingSecret, Suggestion, Template
-from doorward.administration import Plugins, Report, Secrets, find, validate
+from doorward.administration import Plugins, Report
+from doorward.configuration import Secrets, find, validate
 
 _ONE_PLACE_TYPES = ("api_key", "basic")
 """Types of auth that put one credential in one place, so it is plain whether they fit; other types may obtain any

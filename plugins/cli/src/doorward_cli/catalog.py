@@ -39,8 +39,8 @@ async def _list(project: Project, server: str | None) -> None:
             _tell_functions(project, {"functions": await _functions(gate, server)})
             return
         found = await gate.list_servers()
-        if (active := gate.loaded.distribution) and not project.json:
-            say(active.title, err=True)
+        if (managed := gate.loaded.managed) and not project.json:
+            say(managed.title, err=True)
     if project.json:
         print_json(found)
     elif not found["servers"]:

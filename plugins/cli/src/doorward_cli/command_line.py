@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from doorward_cli.installed_commands import other_commands, own_commands, own_entry_points, well_known
 
 if TYPE_CHECKING:
-    from doorward.administration import Entry
+    from doorward.configuration import Entry
 
 ABOUT = "Doorward: APIs and MCP servers as Python functions that AI agents call from a sandbox, through one door."
 USAGE = "Usage: doorward COMMAND [OPTIONS] …"
@@ -66,7 +66,8 @@ def installed_command(name: str) -> Any:
     if (own := own_entry_points().get(name)) is not None:
         return own.load()
     if name in _plugin_commands():
-        from doorward.administration import Plugins, find_index
+        from doorward.administration import Plugins
+        from doorward.configuration import find_index
 
         return Plugins(find_index()).driver("command", name)
     if (known := well_known().get(name)) is not None:
@@ -82,13 +83,13 @@ def _below(group: str) -> list[str]:
 
 def _plugin_commands() -> dict[str, Entry]:
     """The commands of other distributions that are installed, by name, and those below groups (`runs.undo`)."""
-    from doorward.administration import find_index
+    from doorward.configuration import find_index
 
     return {entry.name: entry for entry in other_commands(find_index())}
 
 
 def _commands() -> dict[str, str]:
-    """All commands, with what they do. None is imported. Raises: ConfigError of a distribution."""
+    """All commands, with what they do. None is imported. Raises: ConfigError of what manages the configuration."""
     known, rows = well_known(), _own_rows()
     for name, entry in _plugin_commands().items():
         if "." not in name:
@@ -107,20 +108,20 @@ def _help() -> str:
     wrong = ""
     try:
         rows = _commands()
-    except ConfigError as error:  # of a distribution
+    except ConfigError as error:  # of what manages the configuration
         rows, wrong = _own_rows(), f"\nerror: {error}\n"
     listed = "".join(f"  {name:<10} {does}\n" for name, does in rows.items())
     return f"{USAGE}\n\n{ABOUT}\n\nCommands:\n{listed}\n{COMMON_OPTIONS}{wrong}"
 
 
 def _version() -> str:
-    """The version, below that of the installed distribution."""
+    """The version, below that of what manages the configuration."""
     from doorward import ConfigError, __version__
-    from doorward.administration import title_of_active
+    from doorward.configuration import managed_title
 
     own = f"doorward {__version__}\n"
     try:
-        title = title_of_active()
+        title = managed_title()
     except ConfigError as error:
         return f"{own}error: {error}\n"
     return own if title is None else f"{title}\n{own}"

@@ -22,7 +22,8 @@ from doorward_cli.shared import Project, common, described, plain, print_json, s
 
 if TYPE_CHECKING:
     from doorward import DoorwardError, Gateway
-    from doorward.administration import Loaded, Report
+    from doorward.administration import Report
+    from doorward.configuration import Loaded
 
 MAX_LISTED = 10
 """Skipped operations and warnings of a server that are listed without `--verbose`."""
@@ -137,7 +138,8 @@ def clean(project: Project, names: tuple[str, ...], again: bool, enhancements: b
 
 def _removed_by_plugins(loaded: Loaded) -> list[str]:
     """What the plugins in use removed of what they know of the catalog: their classes may have a function `clean`."""
-    from doorward.administration import Plugins, find_index
+    from doorward.administration import Plugins
+    from doorward.configuration import find_index
 
     index, config = find_index(), loaded.config
     used = [name for name in (*config.plugins, *config.capabilities) if index.named("plugin", name)]
@@ -262,14 +264,14 @@ async def _results(gate: Gateway, wanted: tuple[str, ...], dry_run: bool, force:
 
 
 async def _enhanced(gate: Gateway, asking: Step, results: Mapping[str, _Result], kept: Loaded | None) -> Result:
-    from doorward.administration import module_name
+    from doorward.configuration import module_name
 
     gate.catalog.refresh()
     return await asking.run(gate, [module_name(n) for n, result in results.items() if result.report is not None], kept)
 
 
 async def _probed(gate: Gateway, results: Mapping[str, _Result]) -> dict[str, dict[str, str]]:
-    from doorward.administration import module_name
+    from doorward.configuration import module_name
 
     from doorward_cli.probe import probe
 

@@ -78,7 +78,7 @@ def complete_functions(ctx: click.Context, param: click.Parameter, incomplete: s
 
 
 def _loaded(ctx: click.Context) -> Any:
-    from doorward.administration import load_config
+    from doorward.configuration import load_config
 
     return load_config(Path(ctx.params.get("config") or os.environ.get("DOORWARD_CONFIG") or "doorward.toml"))
 

@@ -12,7 +12,7 @@ from doorward.administration import write_file
 from doorward.files import alone
 
 if TYPE_CHECKING:
-    from doorward.administration import Loaded
+    from doorward.configuration import Loaded
 
     from doorward_cli.shared import Project
 
@@ -26,7 +26,7 @@ def change_config(project: Project, text: Text, check: Callable[[Loaded], object
 
     Raises: ConfigError; then the file is as it was.
     """
-    from doorward.administration import load_config
+    from doorward.configuration import load_config
 
     file = project.config
     with alone(file):

@@ -14,7 +14,8 @@ import anyio
 import click
 from doorward import LOCAL, ConfigError, DoorwardError, MissingSecret
 from doorward.abilities import SupportsLoginCheck
-from doorward.administration import contained, expected, indented, some, to_install
+from doorward.administration import contained, expected, indented
+from doorward.configuration import to_install
 
 from doorward_cli import auth_suggestions
 from doorward_cli.doctor_secrets import about_secrets
@@ -25,7 +26,7 @@ from doorward_cli.suggest import of_doctor
 
 if TYPE_CHECKING:
     from doorward import Gateway
-    from doorward.administration import Entry
+    from doorward.configuration import Entry
 
 PROBE_COMMAND = "sandbox"
 """The command of a plugin that checks whether executors isolate."""
@@ -91,17 +92,15 @@ def _wrong(what: str, error: DoorwardError) -> Check:
 
 def _versions() -> Iterator[Check]:
     from doorward import __version__
-    from doorward.administration import GROUPS, find_distribution, find_index, near_group
+    from doorward.configuration import GROUPS, find_index, find_managed, near_group
 
     brought: set[str] = set()
     strays: list[Entry] = []
     try:
         index = find_index()
         brought, strays = {entry.given_by for entry in index.entries}, index.stray
-        if active := find_distribution():
-            locks, rules = some(active.locks.keys), active.policy
-            policy = f"; allows {some(rules.allow)}; denies {some(rules.deny)}"
-            yield Check(f"distribution {active.title}: locks {locks}{policy}", True)
+        if managed := find_managed():
+            yield Check(f"distribution {managed.title}: {managed.about}", True)
     except ConfigError as error:
         yield _wrong("distribution", error)
     yield Check(f"Python {platform.python_version()} on {platform.system()}", True)
@@ -125,7 +124,7 @@ def _state(gate: Gateway) -> Iterator[Check]:
 
 async def _servers(gate: Gateway) -> AsyncIterator[Check]:
     """Checks of each server: its settings and secrets, and whether its functions are those of today's document."""
-    from doorward.administration import module_name
+    from doorward.configuration import module_name
 
     settings: dict[str, list[Any]] = {}
     for name, server in gate.servers.configured.items():

@@ -115,7 +115,7 @@ async def _key(gate: Gateway) -> AsyncIterator[Finding]:
 
 def _of_environment(gate: Gateway) -> dict[str, Any]:
     """The settings that come from environment variables: a literal credential there is in no file."""
-    from doorward.administration import from_environment
+    from doorward.configuration import from_environment
 
     return from_environment(gate.secrets)
 

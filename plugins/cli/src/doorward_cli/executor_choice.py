@@ -34,9 +34,9 @@ class Choice:
 async def choose(project: Project) -> Choice:
     """Try the executors of core's extras that the defaults lack; the quickest that holds is chosen. Where somebody else
     has chosen, a distribution or the environment, nothing is tried."""
-    from doorward.administration import Secrets, config_layers, executors_of, find_distribution, find_index
+    from doorward.configuration import Secrets, config_layers, executors_of, find_index, find_managed
 
-    given = config_layers({}, Secrets(project.env_file), active=find_distribution())
+    given = config_layers({}, Secrets(project.env_file), managed=find_managed())
     if "executor" in given.named:
         return Choice()
     installed, defaults = [entry.name for entry in find_index().of("executor")], given.data["executor"]
@@ -52,7 +52,7 @@ async def _found(project: Project, names: list[str], broken: dict[str, str]) -> 
     """The quickest of these executors that runs a program and holds against what probes it; "" if there is none.
     `broken` gets why others are of no use."""
     from doorward import Gateway
-    from doorward.administration import load_config
+    from doorward.configuration import load_config
 
     quick: dict[str, float] = {}
     with tempfile.TemporaryDirectory(prefix="doorward-") as state, anyio.move_on_after(_TRY_SECONDS):

@@ -38,7 +38,7 @@ def first_start(project: Project) -> list[Path]:
 def _text(environ: Mapping[str, str]) -> str:
     """Raises: ConfigError if a variable is wrong."""
     import tomlkit
-    from doorward.administration import Config, Secrets, from_environment
+    from doorward.configuration import Config, Secrets, from_environment
 
     said = from_environment(Secrets(environ=_without_credentials(environ)))
     said = _typed(said, Config().model_dump())
@@ -70,7 +70,8 @@ def _typed(said: Any, default: Any) -> Any:
 
 def _without_credentials(environ: Mapping[str, str]) -> dict[str, str]:
     """The variables without those that hold a credential: these stay where they are, and are written nowhere."""
-    from doorward.administration import Plugins, Secrets, find_index, from_environment, hide, hide_whole
+    from doorward.administration import Plugins, hide, hide_whole
+    from doorward.configuration import Secrets, find_index, from_environment
 
     found: set[str] = set()
 

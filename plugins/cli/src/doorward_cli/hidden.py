@@ -22,7 +22,8 @@ def moved(project: Project, name: str, table: Mapping[str, Any]) -> dict[str, An
 
     Raises: ConfigError if `.env` cannot be read or written.
     """
-    from doorward.administration import Plugins, find_index
+    from doorward.administration import Plugins
+    from doorward.configuration import find_index
 
     from doorward_cli.variables import Variables, write_env
 

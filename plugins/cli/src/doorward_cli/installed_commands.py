@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-    from doorward.administration import Entry, Index
+    from doorward.configuration import Entry, Index
 
 OWN = "doorward-cli"
 """This distribution. An organisation's distribution need not pin it, and nobody else can replace its commands."""

@@ -16,7 +16,7 @@ from doorward.administration import Bounded, log_stream
 from doorward_cli.once_imported import once_imported
 
 if TYPE_CHECKING:
-    from doorward.administration import Loaded, Secrets
+    from doorward.configuration import Loaded, Secrets
 
 _secrets: list[Secrets] = []
 """The secrets of the configuration, once it is read."""

@@ -11,7 +11,7 @@ from doorward_cli.installed_commands import is_own_command
 from doorward_cli.shared import Project, common, print_json, say, table
 
 if TYPE_CHECKING:
-    from doorward.administration import Entry, Index
+    from doorward.configuration import Entry, Index
 
 
 @click.command()
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def plugins(project: Project, chain: bool) -> None:
     """List every installed plugin: active (the configuration names it), installed, refused (not allowed by the
     distribution that is installed), or in an entry-point group in which nothing looks for it."""
-    from doorward.administration import find_index
+    from doorward.configuration import find_index
 
     if chain:
         _print_chain(project)
@@ -62,7 +62,7 @@ def _print_chain(project: Project) -> None:
 
 
 def _meant(entry: Entry) -> str:
-    from doorward.administration import near_group
+    from doorward.configuration import near_group
 
     near = near_group(entry.kind)
     return f"{near} was meant" if near else ""
@@ -78,7 +78,7 @@ def _active(project: Project, index: Index) -> set[tuple[str, str]]:
     import tomllib
 
     from doorward import ConfigError
-    from doorward.administration import Secrets, config_layers, find_distribution
+    from doorward.configuration import Secrets, config_layers, find_managed
 
     try:
         text = project.config.read_text(encoding="utf-8")
@@ -86,7 +86,7 @@ def _active(project: Project, index: Index) -> set[tuple[str, str]]:
         return set()
     try:
         secrets = Secrets(project.env_file or project.config.parent / ".env")
-        data = config_layers(tomllib.loads(text), secrets, active=find_distribution()).data
+        data = config_layers(tomllib.loads(text), secrets, managed=find_managed()).data
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(str(error), place=project.config.name, hint="Mend the TOML.") from None
     named = {(key, data.get(key)) for key in ("store", "cache")}

@@ -60,7 +60,8 @@ def begin(project: Project, tell: Callable[[str], object] = bool) -> list[Path]:
     """Write a configuration to start from, with the executors that work here, its JSON Schema for editors, and its
     `.env`. `tell` is called with what is to be said of executors. Returns: the files that were written. Raises:
     ConfigError."""
-    from doorward.administration import Plugins, find_index
+    from doorward.administration import Plugins
+    from doorward.configuration import find_index
 
     from doorward_cli.executor_choice import choose
 

@@ -16,7 +16,8 @@ import anyio
 import click
 from doorward import LOCAL, ConfigError, DoorwardError, MissingSecret, UnknownName
 from doorward.abilities import SupportsLogout
-from doorward.administration import EVERYONE, Loaded, module_name, read_config, refuse_link, some, variables_of_server
+from doorward.administration import refuse_link, some
+from doorward.configuration import EVERYONE, Loaded, module_name, read_config, variables_of_server
 
 from doorward_cli import logs
 from doorward_cli.auth_suggestions import variables
@@ -163,8 +164,8 @@ def _absent(name: str, loaded: Loaded) -> DoorwardError:
 def _elsewhere(name: str, loaded: Loaded) -> list[str]:
     """Other places that configure a server of this name, or a part of it: environment variables and the installed
     distribution."""
-    active, variables = loaded.distribution, variables_of_server(name, loaded.secrets)
-    return [*variables, *([active.given_by] if active and name in active.servers else [])]
+    managed, variables = loaded.managed, variables_of_server(name, loaded.secrets)
+    return [*variables, *([managed.given_by] if managed and name in managed.servers else [])]
 
 
 def _unnamed(project: Project, loaded: Loaded, name: str) -> tuple[list[str], str]:

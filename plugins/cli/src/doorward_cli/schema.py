@@ -24,14 +24,15 @@ def schema(project: Project) -> None:
     Editors read doorward.schema.json, which `doorward init` writes; after plugins were installed, write it anew:
     doorward schema > doorward.schema.json
     """
-    from doorward.administration import Plugins, find_index
+    from doorward.administration import Plugins
+    from doorward.configuration import find_index
 
     print_json(whole(Plugins(find_index())))
 
 
 def whole(plugins: Plugins) -> dict[str, Any]:
     """The schema. A plugin that cannot be imported is left out, with a notice."""
-    from doorward.administration import model_for, server_model_for
+    from doorward.configuration import model_for, server_model_for
     from pydantic.json_schema import models_json_schema
 
     Config = model_for(_owned(plugins, "table"), plugins.index)
@@ -88,7 +89,7 @@ def whole(plugins: Plugins) -> dict[str, Any]:
 def _owned(plugins: Plugins, kind: str) -> list[str]:
     """The tables, or the keys of servers, whose owners can be used."""
     from doorward import ConfigError
-    from doorward.administration import model_for, server_model_for
+    from doorward.configuration import model_for, server_model_for
 
     found = []
     for name in dict.fromkeys(entry.name for entry in plugins.index.of(kind)):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from doorward import DoorwardError
 from doorward.abilities import SupportsServerCheck
-from doorward.administration import module_name
+from doorward.configuration import module_name
 
 if TYPE_CHECKING:
     from doorward import Gateway

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from doorward import ConfigError, MissingSecret, PluginError
-from doorward.administration import RESERVED_NAMES, ServerSettings, module_name
+from doorward.configuration import RESERVED_NAMES, ServerSettings, module_name
 
 from doorward_cli.config_file import change_config
 from doorward_cli.shared import Project
 from doorward_cli.starter import starter
 
 if TYPE_CHECKING:
-    from doorward.administration import Loaded
+    from doorward.configuration import Loaded
 
 _NAME_PATTERN = r"[A-Za-z][\w-]*"
 
@@ -74,7 +74,8 @@ def remove_server(project: Project, name: str) -> None:
 
 def _check(loaded: Loaded, name: str, table: Mapping[str, Any], later: bool) -> None:
     """Find the faults that compiling the server would find. Raises: ConfigError."""
-    from doorward.administration import Plugins, check_auth, expand, find_index, validate
+    from doorward.administration import Plugins, check_auth
+    from doorward.configuration import expand, find_index, validate
 
     if name in loaded.broken:
         raise loaded.broken[name]

@@ -25,7 +25,7 @@ from doorward_cli.installed_commands import other_commands
 
 if TYPE_CHECKING:
     from doorward import Gateway, Outcome
-    from doorward.administration import Entry, Loaded
+    from doorward.configuration import Entry, Loaded
 
 EXIT_CODES = {"config": 2, "policy": 3, "guard": 3, "limit": 3}
 """Exit codes by the kind of an error. The exit code of every other kind is 1."""
@@ -57,7 +57,7 @@ class Project:
 
         Raises: ConfigError.
         """
-        from doorward.administration import load_config
+        from doorward.configuration import load_config
 
         loaded = load_config(self.config, env_file=self.env_file, options=options)
         logs.configure(loaded.secrets, logs.level(loaded, serves=serves))
@@ -73,7 +73,8 @@ class Project:
         `only`: names of servers or functions; if it is given, both hold for these servers alone.
         """
         from doorward import Gateway
-        from doorward.administration import module_name, qualified
+        from doorward.administration import qualified
+        from doorward.configuration import module_name
 
         asked = None if only is None else {module_name(qualified(name).partition(".")[0]) for name in only}
         async with Gateway.open(loaded or self.load(), compile=False) as gate:
@@ -179,7 +180,7 @@ def fail(error: Exception, *, as_json: bool, commands: Sequence[str] = ()) -> in
 
 def _given(commands: Sequence[str]) -> list[Entry]:
     """The plugins that give these commands, in their order; none for those of Doorward's own."""
-    from doorward.administration import find_index
+    from doorward.configuration import find_index
 
     with contextlib.suppress(DoorwardError):
         others = other_commands(find_index())

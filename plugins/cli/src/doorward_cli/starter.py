@@ -10,10 +10,10 @@ from typing import Any
 
 def starter(executors: Sequence[str] = ()) -> str:
     """The text of a file to start from. It names the default drivers that are installed, or these `executors`."""
-    from doorward.administration import Secrets, config_layers, find_distribution, find_index
+    from doorward.configuration import Secrets, config_layers, find_index, find_managed
 
-    active, index = find_distribution(), find_index()
-    defaults = config_layers({}, Secrets(environ={}), active=active).data
+    managed, index = find_managed(), find_index()
+    defaults = config_layers({}, Secrets(environ={}), managed=managed).data
     defaults = {**defaults, "executor": [*executors]} if executors else defaults
     keys = (
         ("executor", "executor", "where programs run: the first that can run it"),
@@ -21,8 +21,8 @@ def starter(executors: Sequence[str] = ()) -> str:
         ("plugins", "plugin", "guards and observers, in this order"),
     )
     lines = [
-        f"# {key}: {active.given_by} locks it"
-        if active and active.locks.is_locked(key)
+        f"# {key}: {managed.given_by} locks it"
+        if managed and not managed.may_set(key)
         else _choice(key, defaults[key], [entry.name for entry in index.of(kind)], about)
         for key, kind, about in keys
     ]

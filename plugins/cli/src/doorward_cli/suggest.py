@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 from doorward import MissingSecret, ServerError, Suggestion
-from doorward.administration import module_name
+from doorward.configuration import module_name
 
 from doorward_cli import auth_suggestions
 from doorward_cli.compile import compile_now

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from doorward import ConfigError
-from doorward.administration import beside, hide, is_plain, unescaped
+from doorward.administration import beside, hide
+from doorward.configuration import is_plain, unescaped
 from doorward.values import escaped
 from doorward_cli import Variables
 

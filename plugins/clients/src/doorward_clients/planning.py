@@ -9,7 +9,8 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from doorward import ConfigError
-from doorward.administration import module_name, starts_doorward
+from doorward.administration import starts_doorward
+from doorward.configuration import module_name
 from doorward.values import clean_text
 from doorward_cli import Project, Variables, put_server, server_name, servers_of, write_env
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from typing import Any, get_args
 
 import click
-from doorward.administration import find_index
+from doorward.configuration import find_index
 from doorward_cli import Project, Variables, put_keys, put_server, say, servers_of, write_env
 
 _MODELS = "llm"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from doorward.administration import Reference, joined, to_variable
+from doorward.configuration import Reference, joined, to_variable
 from doorward_cli import variable
 
 _REFERENCE = re.compile(r"\$\{([^}]{0,500})\}|\{(?P<opencode>(?:env|file):[^}]{1,500})\}")

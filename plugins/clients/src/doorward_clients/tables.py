@@ -9,7 +9,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from doorward import MissingSecret
-from doorward.administration import find, hide, hide_arguments, is_plain, unescaped
+from doorward.administration import hide, hide_arguments
+from doorward.configuration import find, is_plain, unescaped
 from doorward.values import escaped
 from doorward_cli import Variables
 

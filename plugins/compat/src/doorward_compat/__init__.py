@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from doorward import hookimpl
-from doorward.administration import module_name
+from doorward.configuration import module_name
 from doorward.helping import PROGRAM_NAMES
 
 from doorward_compat.aliases import MODELS, NO_MODEL, RUNTIME, aliases, function_names, server_meant

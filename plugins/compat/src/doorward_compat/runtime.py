@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio.lowlevel
 from doorward import Function, UnknownName
-from doorward.administration import module_name
+from doorward.configuration import module_name
 
 if TYPE_CHECKING:
     from doorward import Gateway

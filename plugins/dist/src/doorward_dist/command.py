@@ -21,7 +21,7 @@ class Dist(click.Group):
 
     async def checks(self, gateway: Gateway) -> AsyncIterator[tuple[str, bool, str]]:
         """One line, since a gateway is open: what differs from the pins refuses the start."""
-        from doorward.administration import find_distribution
+        from doorward_dist.distribution import find_distribution
 
         if (found := find_distribution()) is None:
             return
@@ -63,8 +63,6 @@ def build(project: Project, folder: Path, out: Path | None, links: tuple[Path, .
     from doorward_dist import source
 
     read, into = source.read(folder), out or folder / "dist"
-    if image:
-        images.check(read.distribution)
     wheel, unchecked = building.build(folder, read, into, links)
     written = [wheel]
     if lock or image:

@@ -5,18 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from doorward import ConfigError
+from doorward_dist.source import About
 
-from doorward_dist.source import FILE, About
-
-OURS = "doorward-dist"
 FILES = ("Dockerfile", ".dockerignore")
-
-
-def check(about: About) -> None:
-    """Refuse a distribution that cannot verify itself in its image. Raises: ConfigError."""
-    if OURS not in {pin.name for pin in about.pins}:
-        raise ConfigError(f"{OURS} is missing in plugins: the image verifies itself with it", place=FILE)
 
 
 def write(about: About, wheel: Path, into: Path) -> list[Path]:

@@ -6,8 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 
-from doorward.administration import BY_RECORD, Distribution, canonical
+from doorward.configuration import canonical
 from packaging.requirements import Requirement
+
+from doorward_dist.distribution import Distribution
+from doorward_dist.pinned_files import BY_RECORD
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from typing import Any
 
 from doorward import ConfigError, PluginError
 from doorward.abilities import HasSettings
-from doorward.administration import Entry, Index, Plugins, ServerSettings, explain, installed, is_plain
+from doorward.administration import Plugins
+from doorward.configuration import Entry, Index, ServerSettings, explain, installed, is_plain
 from packaging.utils import canonicalize_name
 from pydantic import BaseModel, ValidationError
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from doorward import ConfigError
-from doorward.administration import Distribution, find_distribution, find_index
+from doorward.configuration import find_index
 from doorward_cli import is_own_command
 
+from doorward_dist.distribution import Distribution, find_distribution
 from doorward_dist.installed import pins
 
 

@@ -8,19 +8,21 @@ from pathlib import Path
 from typing import Annotated
 
 from doorward import ConfigError
-from doorward.administration import Index, Manifest, installed, manifest_for, validate
+from doorward.configuration import Index, installed
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from doorward_dist.manifest import Manifest, manifest_for, validated
+
 FILE = "distribution.toml"
 PLACE = "${distribution}"
 """In a value: where the files of `src` are when the distribution is installed."""
 
-CORE = "doorward"
-"""What every distribution pins: its locks are as good as the core that keeps them."""
+PINNED = ("doorward", "doorward-dist")
+"""What every distribution pins: its locks are as good as what keeps them."""
 
 
 def _version(text: str) -> str:
@@ -74,8 +76,9 @@ class About(BaseModel):
             raise ValueError(f"plugins: {', '.join(twice)} is pinned more than once")
         if canonicalize_name(self.name) in names:
             raise ValueError(f"name: {self.name} is a package that it pins; call the distribution otherwise")
-        if CORE not in names:
-            raise ValueError(f"plugins: {CORE} is missing; locks are as good as the core that keeps them")
+        for name in PINNED:
+            if name not in names:
+                raise ValueError(f"plugins: {name} is missing; locks are as good as what keeps them")
         return self
 
     @property
@@ -114,4 +117,4 @@ def read(folder: Path) -> Source:
     except (OSError, ValueError) as error:
         raise ConfigError(f"cannot be read: {error}", place=str(file)) from None
     index = Index(installed())
-    return validate(manifest_for(Source, data, index), data, secrets=None, place=FILE, index=index)
+    return validated(manifest_for(Source, data, index), data, FILE, index)

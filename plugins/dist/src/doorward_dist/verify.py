@@ -19,10 +19,12 @@ from importlib.metadata import distribution, distributions
 from pathlib import Path
 
 from doorward import ConfigError
-from doorward.administration import BY_RECORD, Distribution, canonical, file_problems, installed, recorded_files
+from doorward.configuration import canonical, installed
 
+from doorward_dist.distribution import Distribution
 from doorward_dist.installed import below, pins, version
 from doorward_dist.lock import Locked
+from doorward_dist.pinned_files import BY_RECORD, file_problems, recorded_files
 from doorward_dist.show import active
 
 ISOLATED = "python -I -m doorward"

@@ -18,8 +18,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from doorward import ConfigError
-from doorward.administration import hash_of_files, recorded_files
 from packaging.utils import canonicalize_name
+
+from doorward_dist.pinned_files import hash_of_files, recorded_files
 
 MAX_DESCRIPTION_BYTES = 16 * 2**20
 """The largest RECORD or METADATA of a wheel."""

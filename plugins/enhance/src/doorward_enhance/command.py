@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from doorward import Function, Gateway
-    from doorward.administration import Loaded
+    from doorward.configuration import Loaded
     from doorward.engines import Store
 
     from doorward_enhance.enhancement import Enhancement
@@ -84,7 +84,7 @@ async def enhance(gate: Gateway, asking: Asking, servers: Sequence[str], to: Wri
 
 def _asked(gate: Gateway, wanted: str) -> str:
     """The module name of the server that is asked. Raises: ConfigError, PluginError; click.UsageError."""
-    from doorward.administration import module_name
+    from doorward.configuration import module_name
 
     if wanted:
         if (by := module_name(wanted)) not in gate.servers.modules:

@@ -10,7 +10,7 @@ from doorward import Function, Gateway, PluginContext, hookimpl
 from doorward.administration import FunctionNotes, open_store
 
 if TYPE_CHECKING:
-    from doorward.administration import Loaded
+    from doorward.configuration import Loaded
 
     from doorward_enhance.enhancement import Enhancement
     from doorward_enhance.written import Written

@@ -122,8 +122,8 @@ def instructions(gate: Gateway, exposed: Collection[str], principal: str) -> str
     """The first thing that the agent of a principal reads. Guides that owners of servers wrote are quoted if there is
     room for them, and named in any case; the `exposed` functions are named, too."""
     surface = gate.config.surface
-    active = gate.loaded.distribution
-    parts = [active.branding.instructions] if active and active.branding.instructions else []
+    managed = gate.loaded.managed
+    parts = [managed.branding.instructions] if managed and managed.branding.instructions else []
     parts += [in_words_of(gate, STANDARD)] if surface == "standard" else [CALLS] if surface == "calls" else []
     if exposed:
         more = "" if surface == "calls" else " Prefer execute_code for more."

@@ -7,7 +7,7 @@ from typing import Any
 
 import mcp_types as t
 from doorward import DoorwardError, Gateway
-from doorward.administration import module_name
+from doorward.configuration import module_name
 from doorward.values import in_a_line
 from mcp import MCPError
 

@@ -112,7 +112,7 @@ def build(gate: Gateway, changes: ChangeNotifier | None = None) -> Server[Any]:
         finally:
             await tools.suspended.close()
 
-    brand = gate.loaded.distribution.branding if gate.loaded.distribution else None
+    brand = gate.loaded.managed.branding if gate.loaded.managed else None
     server: Server[Any] = Server(
         (brand and brand.name) or "doorward",
         version=__version__,

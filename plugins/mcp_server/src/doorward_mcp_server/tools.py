@@ -7,7 +7,7 @@ from functools import partial
 from typing import Annotated, Any
 
 from doorward import AgentTool, Outcome, ToolAnswer, ToolCaller
-from doorward.administration import module_name
+from doorward.configuration import module_name
 from doorward.serving import indented
 
 from doorward_mcp_server.calling import read_on

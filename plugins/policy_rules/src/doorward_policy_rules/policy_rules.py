@@ -16,7 +16,7 @@ from doorward_policy_rules.tables import RuleTable
 
 if TYPE_CHECKING:
     from doorward import Gateway, PluginContext
-    from doorward.administration import Upstream
+    from doorward.configuration import Upstream
 
     from doorward_policy_rules.settings import RuleSettings
 

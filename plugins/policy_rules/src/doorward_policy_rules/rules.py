@@ -12,7 +12,8 @@ from doorward.administration import Rules
 from doorward_policy_rules.conditions import Condition
 
 if TYPE_CHECKING:
-    from doorward.administration import Effects, Upstream
+    from doorward.administration import Effects
+    from doorward.configuration import Upstream
 
     from doorward_policy_rules.settings import RuleSettings
 

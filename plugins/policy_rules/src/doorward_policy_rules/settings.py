@@ -6,7 +6,7 @@ import re
 from typing import Annotated, Any, Literal
 
 from doorward import Settings
-from doorward.administration import Pattern, is_upstream
+from doorward.configuration import Pattern, is_upstream
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 Then = Literal["allow", "confirm", "deny"]

@@ -13,7 +13,7 @@ from doorward_policy_rules.conditions import Unanswerable, asked_of
 from doorward_policy_rules.rules import Rule, Upstreams
 
 if TYPE_CHECKING:
-    from doorward.administration import Upstream
+    from doorward.configuration import Upstream
 
 _MAX_KNOWN = 2000
 """Functions, each for a principal, of which is remembered which rules are for them."""

@@ -26,7 +26,7 @@ from doorward_search.learning.stored_lessons import EARLIER, StoredLessons
 from doorward_search.settings import SearchSettings
 
 if TYPE_CHECKING:
-    from doorward.administration import Loaded
+    from doorward.configuration import Loaded
 
     from doorward_search.engine import Engine
     from doorward_search.graph.graphs import Graphs

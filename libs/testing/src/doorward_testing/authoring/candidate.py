@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from doorward import ConfigError
-from doorward.administration import GROUPS, Entry, installed
+from doorward.configuration import GROUPS, Entry, installed
 from packaging.utils import InvalidName, canonicalize_name
 from packaging.version import InvalidVersion, Version
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from doorward import __version__
-from doorward.administration import Index, installed
+from doorward.configuration import Index, installed
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name

@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from doorward import ConfigError, __version__
-from doorward.administration import Index, installed
+from doorward.configuration import Index, installed
 from doorward_cli import known_commands
 from packaging.version import Version
 

@@ -21,7 +21,8 @@ from typing import Any
 import anyio
 from doorward import ConfigError, Gateway, PluginError, Settings
 from doorward.abilities import HasSettings
-from doorward.administration import Entry, Index, Plugins, installed
+from doorward.administration import Plugins
+from doorward.configuration import Entry, Index, installed
 
 from doorward_testing.authoring.candidate import OWNED
 from doorward_testing.authoring.findings import Found, one_line

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from doorward.administration import installed
+from doorward.configuration import installed
 from packaging.utils import canonicalize_name
 
 from doorward_testing.authoring.candidate import KIND_OF, Candidate

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from doorward import ConfigError, Gateway
-from doorward.administration import installed
+from doorward.configuration import installed
 
 from doorward_testing.conformance.base import Conformance, fail, require
 from doorward_testing.conformance.drivers import UNKNOWN_KEY

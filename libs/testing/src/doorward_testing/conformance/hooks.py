@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 import pytest
 from doorward import Call, CallRecord, DoorwardError, Failure, Function, Outcome, Program, Settings
 from doorward.abilities import HasSettings
-from doorward.administration import Index, Plugins
+from doorward.administration import Plugins
+from doorward.configuration import Index
 
 from doorward_testing.conformance.base import Conformance, fail, require
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from doorward import Program
-    from doorward.administration import Loaded
+    from doorward.configuration import Loaded
     from doorward_durable_runs.files.store import RunFile, RunStore, StoredRun
     from doorward_durable_runs.journal.replay import StoredJournal
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from doorward.administration import module_name
+from doorward.configuration import module_name
 
 from doorward_durable_runs.stored_runs import STORED_RUNS
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from doorward import CallLayer, DoorwardError, PluginContext, hookimpl
-from doorward.administration import module_name
+from doorward.configuration import module_name
 
 from doorward_durable_runs.journal.recorder import JOURNAL
 

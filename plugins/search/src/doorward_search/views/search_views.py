@@ -20,7 +20,8 @@ from doorward.searching import off_loop
 from doorward_search.views.texts import text_of
 
 if TYPE_CHECKING:
-    from doorward.administration import Loaded, Outgoing, Plugins
+    from doorward.administration import Outgoing, Plugins
+    from doorward.configuration import Loaded
     from doorward.engines import Store
     from doorward.searching import Catalog
 

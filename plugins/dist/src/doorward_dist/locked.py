@@ -8,14 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, get_args, get_origin
 
+from doorward import ConfigError
+from doorward.configuration import Config, Index, ServerSettings, is_credential, model_for, tables_of
 from pydantic import BaseModel, ValidationError
 
-from doorward.config.manifest import Manifest, Path, begins, dotted, leaves, path_of
-from doorward.config.owned import model_for, tables_of
-from doorward.config.settings import Config, ServerSettings
-from doorward.model.errors import ConfigError
-from doorward.packages.index import Index
-from doorward.secrets import references
+from doorward_dist.manifest import Manifest, Path, begins, dotted, leaves, path_of
 
 _SETS = {"http", "policy", "principals"}
 """The tables whose lists are sets: their order means nothing."""
@@ -27,14 +24,12 @@ _ABSENT = object()
 
 
 class Locks:
-    """The locked keys and tables of a distribution, which `given_by` names. `base` is the configuration without any
-    user: core's defaults, and the distribution's own layers. `index` has the plugins that own tables."""
+    """The locked keys and tables of a distribution, which `given_by` names. `index` has the plugins that own tables."""
 
-    def __init__(self, manifest: Manifest, base: Mapping[str, Any], given_by: str, index: Index) -> None:
+    def __init__(self, manifest: Manifest, given_by: str, index: Index) -> None:
         self._values = dict(leaves(manifest.locked))
         self.tables = manifest.locked_tables()
         self._open = [path_of(text) for text in manifest.open]
-        self._base = base
         self._given_by = given_by
         self._index = index
 
@@ -44,22 +39,23 @@ class Locks:
         alone = (path for path in self._values if not any(begins(path, table) for table in self.tables))
         return [*(f"[{dotted(table)}]" for table in self.tables), *map(dotted, alone)]
 
-    def check(self, given: Mapping[str, Any], hint: str) -> None:
-        """Check a layer. A value that is the distribution's own is no change, however it is written.
+    def check(self, given: Mapping[str, Any], base: Mapping[str, Any], hint: str) -> None:
+        """Check a layer. A value that is the distribution's own is no change, however it is written. `base` is the
+        configuration without any user: core's defaults, and the distribution's own layers.
 
         Raises: ConfigError for what is locked, with a hint where to remove it.
         """
         for path, value in leaves(given):
-            if why := self._refusal(path, value):
+            if why := self._refusal(path, value, base):
                 raise ConfigError(f"{dotted(path)}{_shown(path, value)} {why}", hint=hint)
 
     def is_locked(self, *path: str) -> bool:
         """Whether nobody may set this key to another value."""
-        return bool(self._refusal(path, _ABSENT))
+        return bool(self._refusal(path, _ABSENT, {}))
 
-    def _refusal(self, path: Path, value: Any) -> str:
+    def _refusal(self, path: Path, value: Any, base: Mapping[str, Any]) -> str:
         for locked, wanted in self._values.items():
-            if _concerns(path, value, locked) and not self._same(path, value, wanted):
+            if _concerns(path, value, locked) and not self._same(path, value, wanted, base):
                 what = "it" if path == locked else dotted(locked)
                 return f"may not be changed: {self._given_by} locks {what}" + (
                     f" to {wanted!r:.100}" if _shown(locked, wanted) else ""
@@ -67,16 +63,16 @@ class Locks:
         for table in self.tables:
             if not _concerns(path, value, table) or any(begins(path, opened) for opened in self._open):
                 continue
-            if not self._same(path, value, _at(self._base, path)):
+            if not self._same(path, value, _at(base, path), base):
                 return f"may not be set: {self._given_by} locks [{dotted(table)}]"
         return ""
 
-    def _same(self, path: Path, given: Any, wanted: Any) -> bool:
+    def _same(self, path: Path, given: Any, wanted: Any, base: Mapping[str, Any]) -> bool:
         """Whether two values of a key mean the same: as its model reads them, in the table where they stand."""
         if given is _ABSENT:
             return False
         model = model_for(tables_of(path, self._index), self._index)
-        one, other = (_plain(_read(model, self._base, path, value)) for value in (given, wanted))
+        one, other = (_plain(_read(model, base, path, value)) for value in (given, wanted))
         if path[0] in _SETS and path != _RULES and isinstance(one, list) and isinstance(other, list):
             return sorted(map(repr, one)) == sorted(map(repr, other))
         return bool(one == other)
@@ -139,7 +135,7 @@ def _plain(value: Any) -> Any:
 
 def _shown(path: Path, value: Any) -> str:
     """` = value` for a message, unless it may be a credential."""
-    return "" if any(map(references.is_credential, path)) else f" = {value!r:.100}"
+    return "" if any(map(is_credential, path)) else f" = {value!r:.100}"
 
 
 def _at(table: Any, path: Path) -> Any:

@@ -19,8 +19,8 @@ from importlib.machinery import EXTENSION_SUFFIXES, SOURCE_SUFFIXES
 from importlib.metadata import Distribution, distributions
 from typing import NamedTuple
 
-from doorward.model.errors import ConfigError
-from doorward.packages.index import GROUPS, Entry, canonical
+from doorward import ConfigError
+from doorward.configuration import GROUPS, Entry, canonical
 
 BY_RECORD = "RECORD"
 """In place of a hash: the files are compared with what the copy's own RECORD says, as far as there is one."""

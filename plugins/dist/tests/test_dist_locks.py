@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from doorward import ConfigError
 from doorward.config.config import Loaded, load, reloaded
 from doorward.config.token_file import TokenFile
-from doorward.model.errors import ConfigError
 
 Loader = Callable[..., Loaded]
 Distro = Callable[..., None]

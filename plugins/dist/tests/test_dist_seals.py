@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 from doorward import Call, hookimpl
 from doorward.catalog.catalog import Catalog
-from doorward.catalog.seals import Seals
 from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.model.errors import StateError
-from doorward.model.functions import Compiled
-
-from ..conftest import CONFIG, Weather, function
+from doorward.model.functions import Compiled, Function
+from doorward_dist.seals import Seals
+from doorward_testing.samples import CONFIG, Weather
 
 pytestmark = pytest.mark.anyio
 
@@ -102,9 +101,11 @@ def test_what_is_stored_is_held_against_what_was_compiled(tmp_path: Path) -> Non
     stored = SqliteCatalog(tmp_path / "catalog.db")
     told: list[str] = []
     sealed, other = Catalog(stored, Seals()), Catalog(stored)
-    assert sealed.seals is not None
-    sealed.seals.altered = told.append
-    compiled = Compiled([function("get", read_only=True), function("add")], {"Thing": {"type": "object"}})
+    assert sealed.integrity is not None
+    sealed.integrity.altered = told.append
+    compiled = Compiled(
+        [Function("s", "get", "get", read_only=True), Function("s", "add", "add")], {"Thing": {"type": "object"}}
+    )
     other.store("s", compiled, fingerprint="f", settings="c", ms=1)
     sealed.refresh()
     assert not sealed.trusts("s")

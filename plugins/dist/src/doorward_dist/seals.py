@@ -3,17 +3,11 @@ the stored catalog must not decide whether a function only reads, or where its c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 
-from doorward.catalog.store import Contents
-from doorward.host.logs import log
-from doorward.model.errors import StateError
-from doorward.model.functions import Function
-from doorward.model.names import Named
-
-Key = tuple[str, str]
-"""What a text is of: a function or a definition, and its name."""
+from doorward import StateError, log
+from doorward.configuration import Key, Named
 
 
 class Seals:
@@ -32,16 +26,12 @@ class Seals:
         """The functions of the last compile."""
         return self._names.get(server, ())
 
-    def store(self, contents: Contents, functions: Sequence[Function], write: Callable[[], None]) -> None:
+    def store(self, server: str, texts: Mapping[Key, str], names: Sequence[Named], write: Callable[[], None]) -> None:
         """Write a compile. While it is written, what it replaces holds as well."""
-        found: dict[Key, set[bytes]] = {}
-        for row, *_ in contents.functions:
-            found["function", row.name] = {_digest(row.record)}
-        for name, text in contents.definitions:
-            found["definition", name] = {_digest(text)}
-        server, before = contents.server, self._digests.get(contents.server, {})
+        found = {key: {_digest(text)} for key, text in texts.items()}
+        before = self._digests.get(server, {})
         self._digests[server] = {key: found.get(key, set()) | before.get(key, set()) for key in {**before, **found}}
-        self._names[server] = [Named(each.name, each.id, each.route) for each in functions]
+        self._names[server] = names
         write()
         self._digests[server] = found
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import tomllib
 
 import pytest
-from doorward.config.manifest import Manifest, path_of
-from doorward.config.validation import validate
-from doorward.model.errors import ConfigError
+from doorward import ConfigError
+from doorward.configuration import Index
+from doorward_dist.manifest import Manifest, path_of, validated
 
 
 def read(text: str) -> Manifest:
-    return validate(Manifest, tomllib.loads(text), secrets=None, place="distro.toml of acme 1.2")
+    return validated(Manifest, tomllib.loads(text), "distro.toml of acme 1.2", Index([]))
 
 
 @pytest.mark.parametrize(

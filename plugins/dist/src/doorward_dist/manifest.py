@@ -9,6 +9,21 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Self, TypeVar
 
+from doorward import ConfigError
+from doorward.administration import clean_text, in_place_of
+from doorward.configuration import (
+    Config,
+    Index,
+    Pattern,
+    explain,
+    has_references,
+    is_plain,
+    keys_of_plugins,
+    known_keys,
+    model_for,
+    tables_in,
+    tables_of,
+)
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -20,15 +35,6 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-
-from doorward.config.owned import model_for, tables_in, tables_of, with_keys
-from doorward.config.settings import Config
-from doorward.config.upstream_patterns import Pattern
-from doorward.config.validation import explain, known_keys
-from doorward.data.clean_text import clean_text
-from doorward.data.near_names import in_place_of
-from doorward.packages.index import Index
-from doorward.secrets import references
 
 PACKAGE = "${distribution}"
 """In a value: the folder of the distribution's package."""
@@ -144,7 +150,7 @@ class Manifest(_Table):
         inside = [(path, value) for path, value in leaves(self.defaults) if any(begins(path, each) for each in locked)]
         for path, value in (*leaves(self.locked), *inside):
             free = _CREDENTIALS & {*path} or any(begins(path, each) for each in opened)
-            if not free and not references.is_plain(repr(value).replace(PACKAGE, "")):
+            if not free and not is_plain(repr(value).replace(PACKAGE, "")):
                 raise ValueError(f"{dotted(path)} is locked, and refers to a variable that users set: write a value")
         return self
 
@@ -197,9 +203,18 @@ def _index(info: ValidationInfo) -> Index:
 def manifest_for(base: type[M], data: Mapping[str, Any], index: Index) -> type[M]:
     """The model of a manifest whose `[policy]` has these keys, some of which may belong to plugins. Raises:
     ConfigError."""
-    policy = with_keys(ManifestPolicy, "policy", tables_in({"policy": data.get("policy")}), index)
+    policy = keys_of_plugins(ManifestPolicy, "policy", tables_in({"policy": data.get("policy")}), index)
     given: Any = {} if policy is ManifestPolicy else {"policy": (policy, policy())}
     return create_model(base.__name__, __base__=base, **given) if given else base
+
+
+def validated(model: type[M], data: Any, place: str, index: Index) -> M:
+    """Validate a manifest, whose tables may belong to plugins in `index`. Raises: ConfigError."""
+    try:
+        return model.model_validate(data, context={"index": index})
+    except ValidationError as error:
+        wrong = "; ".join(explain(model, each) for each in error.errors())
+        raise ConfigError(wrong, place=place) from None
 
 
 def begins(path: Path, start: Path) -> bool:
@@ -238,4 +253,4 @@ def _given_elsewhere(error: Mapping[str, Any]) -> bool:
     """Whether an error may vanish with what users and their environment give beside it."""
     value = error["input"]
     incomplete = error["type"] == "missing" or (error["type"] == "value_error" and isinstance(value, dict))
-    return incomplete or (isinstance(value, str) and references.has_references(value))
+    return incomplete or (isinstance(value, str) and has_references(value))
