@@ -264,7 +264,7 @@ def check(api: Api, known: dict[str, str], places: dict[str, bytes]) -> None:
 
 
 async def test_no_credential_comes_out_over_stdio(own_api: Api, tmp_path: Path) -> None:
-    """Not in an answer, on the wire, standard error at level debug, the audit log, catalog.db or programs.db, in any
+    """Not in an answer, on the wire, standard error at level debug, the audit log, catalog.db or store.db, in any
     encoding; and a redirect takes it nowhere. CONTRACT: AUT-02, AUT-03, AUT-04, AUT-09, AUT-12, AUT-13, AUT-15, AUT-17,
     SRC-08, OBS-01."""
     known = canaries()
@@ -286,7 +286,7 @@ async def test_no_credential_comes_out_over_stdio(own_api: Api, tmp_path: Path) 
         "wire",
         "stderr",
         "state/catalog.db",
-        "state/programs.db",
+        "state/store.db",
         "state/doorward.audit.jsonl",
         "doorward.toml",
     } <= set(places)
@@ -304,7 +304,7 @@ async def test_no_credential_comes_out_over_http(own_api: Api, tmp_path: Path) -
         async with connected(url) as agent:
             await steal(agent, tmp_path, list(known))
             places = written(place, agent)
-            assert "state/programs.db-wal" in places
+            assert "state/store.db-wal" in places
             check(own_api, known, places)
 
 

@@ -92,7 +92,7 @@ async def test_no_fetched_credential_comes_out(own_api: Api, provider: Any, tmp_
         place for place in out if place.startswith("state/credentials/")
     }  # they are for logins: nobody else reads them
     assert kept
-    assert {"wire", "stderr", "state/catalog.db", "state/programs.db", "state/doorward.audit.jsonl"} <= set(out)
+    assert {"wire", "stderr", "state/catalog.db", "state/store.db", "state/doorward.audit.jsonl"} <= set(out)
     sent = {told.split()[-1] for one in own_api.seen() for told in one["credentials"]}
     assert {one["origin"] for one in own_api.seen() if one["credentials"]} == {0}
     assert len(sent) >= len(auths)

@@ -78,7 +78,7 @@ async def test_no_fetched_value_comes_out(
         assert answer[0] > 2_500_000
         assert "[secret]" in answer[-1]
     places = written(place, agent)
-    assert {"wire", "stderr", "state/catalog.db", "state/programs.db", "state/doorward.audit.jsonl"} <= set(places)
+    assert {"wire", "stderr", "state/catalog.db", "state/store.db", "state/doorward.audit.jsonl"} <= set(places)
     assert {scheme: set(received(own_api, canary)) for scheme, canary in known.items()} == {
         scheme: {0} for scheme in known
     }

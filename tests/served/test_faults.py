@@ -113,7 +113,7 @@ async def whole(file: Path) -> None:
 
 async def test_faults_hold_nobody(project: Project) -> None:
     """Databases that are locked, broken, emptied or removed, one after the other, while all work."""
-    catalog, cache = project.state / "catalog.db", project.state / "programs.db"
+    catalog, cache = project.state / "catalog.db", project.state / "store.db"
     with project.http() as (url, serving):
         async with contextlib.AsyncExitStack() as stack:
             eras = ["auto", "legacy"] * (CLIENTS // 2)

@@ -273,7 +273,7 @@ def test_a_compile_that_is_killed_breaks_nothing(tmp_path: Path, words: str) -> 
 def test_a_broken_catalog_or_cache_is_made_anew(forked: Project) -> None:
     """Files full of rubbish stop nothing: the catalog is compiled again, the cache begins anew."""
     forked.state.mkdir()
-    for name in ("catalog.db", "programs.db"):
+    for name in ("catalog.db", "store.db"):
         (forked.state / name).write_bytes(b"rubbish" * 1000)
     with Wire(forked) as wire:
         kept = wire.connect().run("import shelf\nresult = shelf.get_item(id=1)['id']")

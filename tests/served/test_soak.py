@@ -94,7 +94,7 @@ async def faults(soak: Soak, api: Api, disk: Any) -> None:
         with disk.full(left=nearly(soak)):
             await soak.progress(STEP)
     await soak.progress(STEP)
-    for name in ("catalog.db", "programs.db"):
+    for name in ("catalog.db", "store.db"):
         with held(soak.project.state / name):  # nobody waits for it, and nothing fails
             await soak.progress(STEP)
     await soak.progress(STEP)

@@ -122,7 +122,7 @@ class Gateway:
             stores.artefacts, most=limits.kept, seconds=limits.kept_seconds, process=self.process
         )
         self._sessions = Sessions(most=limits.sessions, idle=limits.session_idle, process=self.process)
-        self._kept = ProgramCache(loaded, plugins, self.catalog, self.state)
+        self._kept = ProgramCache(loaded, plugins, self.catalog, self.state, self.store)
         self.readiness = Readiness()
         rate = RateLimit(self.limits.rate, lasting if shared else None)
         self.admission = Admission(

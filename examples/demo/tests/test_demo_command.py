@@ -100,7 +100,7 @@ def test_the_key_is_in_nothing_that_is_written(tmp_path: Path) -> None:
     contents = {str(file): file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} | {
         "told": json.dumps(told.as_dict()).encode()
     }
-    assert {"catalog.db", "programs.db", stage.AUDIT, "serve.stderr", "doorward.toml"} <= {
+    assert {"catalog.db", "store.db", stage.AUDIT, "serve.stderr", "doorward.toml"} <= {
         Path(name).name for name in contents
     }
     assert not [(name, needle) for name, content in contents.items() for needle in forms(canary) if needle in content]

@@ -1,17 +1,25 @@
-"""The SQLite cache against core's conformance class, as any third party's cache."""
+"""The cache in the store against core's conformance class, as any third party's cache."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from doorward import PluginContext
 from doorward_cache_sqlite import SqliteCache
+from doorward_store_sqlite import SqliteStore
 from doorward_testing import CacheConformance, check_driver, check_light_import
 
 
 @pytest.mark.slow
 class TestSqliteConformance(CacheConformance):
-    """CONTRACT: CAC-03. The cache keeps what the protocol promises."""
+    """CONTRACT: CAC-03. The cache keeps what the protocol promises, in processes of their own."""
 
     driver = SqliteCache
+
+    def cache(self, host: Any) -> Any:
+        store = SqliteStore(PluginContext("sqlite", SqliteStore.Settings(), host.folder))
+        return SqliteCache(PluginContext("sqlite", SqliteCache.Settings(), host.folder, store=store))
 
 
 @pytest.mark.slow

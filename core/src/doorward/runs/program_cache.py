@@ -26,6 +26,7 @@ from doorward.programs.parameters import json_type
 if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
     from doorward.config.config import Loaded
+    from doorward.model.storage import Store
     from doorward.plugins.manager import Plugins
 
 
@@ -44,12 +45,12 @@ NOT_KEPT_NOTE = "this program could not be kept for run_cached_code"
 class ProgramCache:
     """The configured cache, made when first needed. Without a cache nothing is kept, and everything else works."""
 
-    def __init__(self, loaded: Loaded, plugins: Plugins, catalog: Catalog, state: Path) -> None:
+    def __init__(self, loaded: Loaded, plugins: Plugins, catalog: Catalog, state: Path, store: Store) -> None:
         self._loaded = loaded
         self._name = loaded.config.cache or ""
         self._plugins = plugins
         self._catalog = catalog
-        self._state = state
+        self._state, self._store = state, store
         self._cache: Cache | None = None
         self._pending: dict[str, asyncio.Future[str]] = {}
         self._quick = False
@@ -160,7 +161,7 @@ class ProgramCache:
         if self._cache is None and name and name != "none":
             if "cache" not in self._loaded.named and not self._plugins.index.named("cache", name):
                 return None
-            self._cache = self._plugins.made("cache", name, self._loaded, self._state)
+            self._cache = self._plugins.made("cache", name, self._loaded, self._state, store=self._store)
         return self._cache
 
 

@@ -151,6 +151,6 @@ def _search(told: Told, place: Stage, received: list[str]) -> None:
         written = {file.name for file in state}
         step.checks["catalog, kept programs and audit log were among them"] = {
             "catalog.db",
-            "programs.db",
+            "store.db",
             AUDIT,
         } <= written
