@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
-import json
+import itertools
+import marshal
 import os
+import pkgutil
+import re
 import runpy
 import selectors
 import signal
@@ -13,9 +17,9 @@ import socket
 import struct
 import sys
 import tempfile
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import NoReturn
 
@@ -24,20 +28,33 @@ from doorward_cli import main
 SCRIPT = "--script"
 """What follows it is no command, but a file of Python and its arguments."""
 
-GROUPS = ("doorward.command", "doorward.source", "doorward.executor", "doorward.auth", "doorward.cache")
-SERVED = (
-    "doorward_audit_jsonl",
-    "doorward_guard_ast",
-    "doorward_mcp_server.transports",
-    "doorward_mcp_server.stdio",
-    "doorward_mcp_server.http.endpoint",
+OTHERS = (
+    "anyio._backends._asyncio",
+    "anyio.streams.stapled",
+    "anyio.streams.tls",
+    "concurrent.futures.thread",
+    "cryptography.x509",
+    "encodings.utf_8_sig",
+    "h2.connection",
+    "httpcore2",
+    "jsonschema_rs",
+    "mcp.client.auth",
+    "numpy",
+    "pydantic_monty",
+    "truststore",
     "uvicorn.lifespan.on",
+    "uvicorn.protocols.http.auto",
     "uvicorn.protocols.http.h11_impl",
+    "xml.etree.ElementTree",
 )
+"""What Doorward and what it stands on import no sooner than it is used."""
+
+UNWANTED = re.compile(r"doorward_(testing|demo)\b|\.(__main__$|inside\b)")
+"""Modules of ours that no process of the product has, or that do something when they are imported."""
 
 
-def become(words: list[str], environ: dict[str, str], folder: str, streams: list[int]) -> None:
-    """Be the process of a command, up to its SystemExit: as its process does, ours then waits for its threads."""
+def become(words: list[str], environ: dict[bytes, bytes], folder: str, streams: list[int]) -> None:
+    """Be the process of a command, up to its end."""
     os.setsid()
     for stream, taken in enumerate(streams):
         os.dup2(taken, stream)
@@ -47,16 +64,31 @@ def become(words: list[str], environ: dict[str, str], folder: str, streams: list
     sys.stderr = open(2, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
     os.chdir(folder)
     os.environ.clear()
-    os.environ.update(environ)
-    sys.path[:1] = [folder, *filter(None, environ.get("PYTHONPATH", "").split(os.pathsep))]
+    os.environ.update({os.fsdecode(name): os.fsdecode(value) for name, value in environ.items()})
+    sys.path[:1] = [folder, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     tempfile.tempdir = None
-    if words[0] == SCRIPT:
-        sys.argv = words[1:]
-        runpy.run_path(words[1], run_name="__main__")
-    else:
-        sys.argv = ["doorward", *words]
-        main(words)
-    sys.exit()
+    code: object = None
+    try:
+        if words[0] == SCRIPT:
+            sys.argv = words[1:]
+            runpy.run_path(words[1], run_name="__main__")
+        else:
+            sys.argv = ["doorward", *words]
+            main(words)
+    except SystemExit as ended:
+        code = ended.code
+    if code is None or isinstance(code, int):
+        end(code or 0)
+    sys.exit(str(code))
+
+
+def end(code: int) -> NoReturn:
+    """End as an interpreter does, but for taking apart each module: that takes longer than most commands."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 class Forks:
@@ -84,8 +116,8 @@ class Forks:
         try:
             head, streams, _, _ = socket.recv_fds(link, 8, 3)
             with link.makefile("rb") as file:
-                asked = json.loads(file.read(int.from_bytes(head, "big")))
-        except (OSError, ValueError):  # it was killed
+                asked = marshal.loads(file.read(int.from_bytes(head, "big")))
+        except (OSError, ValueError, EOFError):  # it was killed
             link.close()
             return
         if (child := os.fork()) == 0:
@@ -120,10 +152,20 @@ class Forks:
             link.sendall(b"%d\n" % child)
 
 
+def ours(path: Iterable[str] | None = None, prefix: str = "doorward") -> Iterator[str]:
+    """The modules of all distributions that are installed."""
+    for found in pkgutil.iter_modules(path):
+        name = found.name if path is None else prefix + found.name
+        if name.startswith(prefix) and not UNWANTED.search(name):
+            yield name
+            if found.ispkg:
+                yield from ours(sys.modules[name].__path__ if name in sys.modules else [], f"{name}.")
+
+
 def warm() -> None:
-    names = [entry.module for group in GROUPS for entry in entry_points(group=group)]
-    for name in (*names, *SERVED):
-        with contextlib.suppress(ImportError):
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # numpy's threads would not be forked
+    for name in itertools.chain(ours(), OTHERS):
+        with contextlib.suppress(ImportError):  # of what is not installed
             import_module(name)
     gc.collect()
     gc.freeze()

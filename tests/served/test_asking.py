@@ -26,6 +26,17 @@ from .product import Agent, Project, apart, connected, end, until
 pytestmark = pytest.mark.anyio
 SERVER = Path(__file__).resolve().parents[2] / "plugins/mcp_upstream/tests/servers/sdk.py"
 UPSTREAMS = ("stdio_modern", "stdio_legacy", "http_modern", "http_legacy")
+EVEN, ODD = (
+    [
+        (way, upstream)
+        for one, way in enumerate(WAYS)
+        for other, upstream in enumerate(UPSTREAMS)
+        if (one ^ other).bit_count() % 2 == rest
+    ]
+    for rest in (0, 1)
+)
+"""Halves of all pairings, each with every three of the two eras and the two transports together."""
+
 STDIO = """
 [servers.stdio_{era}]
 source = "mcp"
@@ -100,7 +111,7 @@ def asked_url(asked: Project) -> Iterator[str]:
         yield url
 
 
-@pytest.mark.parametrize("upstream", UPSTREAMS)
+@pytest.mark.parametrize(("client", "upstream"), EVEN, indirect=["client"])
 async def test_a_person_is_asked(client: Agent, upstream: str) -> None:
     """Elicitation and sampling, out of one program that goes on with the answers. CONTRACT: EXE-06."""
     code = f"import {upstream} as it\nwho = it.ask()\nsaid = it.sample()\n[who, said['content']['text'], it.echo(text='and on')]"
@@ -124,7 +135,7 @@ async def test_a_direct_tool_asks(client: Agent, upstream: str) -> None:
     assert answer["content"] == {"name": f"Ann: {upstream} asks: Who?"}
 
 
-@pytest.mark.parametrize("upstream", UPSTREAMS)
+@pytest.mark.parametrize(("client", "upstream"), ODD, indirect=["client"])
 async def test_progress_reaches_the_client(client: Agent, upstream: str) -> None:
     told: list[Any] = []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import secrets
 import shlex
 from collections.abc import Iterator
@@ -71,6 +72,8 @@ def disguises(text: str) -> set[bytes]:
 def leaks(canaries: dict[str, str], places: dict[str, bytes]) -> list[str]:
     """Where a canary came out."""
     found = []
+    # Megabytes that only pad an answer are not searched a thousand times.
+    places = {place: re.sub(b"x{2000,}", b"x" * 2000, content) for place, content in places.items()}
     for server, canary in canaries.items():
         needles = disguises(canary)
         found += [

@@ -50,7 +50,7 @@ KEYED = "keyed.add_item"
 IN_JAILS = numbers("DOORWARD_KILLED_IN_JAILS", "0:1")
 """The same for the executors of CPython, which take longer. See docs/runs.md for how many they were once."""
 
-EVERY = int(os.environ.get("DOORWARD_KILLED_EVERY", "1" if MANY else "3"))
+EVERY = int(os.environ.get("DOORWARD_KILLED_EVERY", "1" if MANY else "6"))
 """Of the places of one kind at which a program is cut off, every so many-th, and the last one."""
 
 KEPT = RunSettings(most=100_000)

@@ -13,7 +13,10 @@ import jsonschema_rs
 import pytest
 
 from .conftest import LIMITS, SHELF
+from .forked import Forked, project
 from .product import TOOLS, Agent, Api, Project, apart, connected
+
+__all__ = ["project"]  # one of a test's own; `shelf` is started as users start it
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -255,7 +258,7 @@ base_url = "{api.url}"
 include = ["getItem", "tag:items", "GET /slow"]
 exclude = ["deleteItem", "create_*"]
 """
-    async with Project(tmp_path, servers).stdio() as agent:
+    async with Forked(tmp_path, servers).stdio() as agent:
         listed = {server["name"]: server for server in (await agent.call("list_servers"))["servers"]}
         assert set(listed["few"]["first"]) == {"list_items", "get_item", "slow"}
         found = await agent.call("search_functions", query="put throw item", server="reads", limit=50)
@@ -311,7 +314,7 @@ async def test_runs_a_minute_are_limited(project: Project, rate: str, most: int)
 @pytest.fixture(scope="module")
 async def limited(anyio_backend: str, api: Api, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Agent]:
     """A client of a project with low limits, and a broken server."""
-    project = Project(tmp_path_factory.mktemp("limited"), LIMITS + SHELF.format(url=api.url))
+    project = Forked(tmp_path_factory.mktemp("limited"), LIMITS + SHELF.format(url=api.url))
     project.change("[limits]", '[limits]\ntimeout = 1\noutput = 1000\ncode = 2000\nmemory = "64MiB"')
     project.change(last='[servers.gone]\nsource = "openapi"\nspec = "gone.json"\n')
     async with apart(project.stdio()) as agent:

@@ -17,7 +17,7 @@ from doorward_sandbox_monty import MontyExecutor, MontySettings
 from doorward_sandbox_nsjail import NsjailExecutor, NsjailSettings
 from doorward_testing import Door
 
-PROGRAMS = 40
+PROGRAMS = 12
 
 PYTHON_READS = [
     "time.time()", "time.time_ns()", "time.monotonic()", "time.perf_counter()", "str(datetime.now())", "random.random()",

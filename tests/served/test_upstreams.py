@@ -57,13 +57,18 @@ def _toml(value: object) -> str:
     return json.dumps(value)
 
 
+RAW = [sys.executable, str(SERVERS / "raw.py")]
+CHATTY = _server("chatty", command=[*RAW, "banner"])
+"""A server that starts at once: it does not import the SDK."""
+
+
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     """Compiled before it is served, as after a restart."""
-    sdk, raw = [sys.executable, str(SERVERS / "sdk.py"), "stdio"], [sys.executable, str(SERVERS / "raw.py")]
+    sdk = [sys.executable, str(SERVERS / "sdk.py"), "stdio"]
     with listening("http") as http, listening("sse") as sse:
         config = LIMITS + _server("started", command=sdk, env={"TOKEN": "${TOKEN}", "ERA": "legacy"})
-        config += _server("newer", command=sdk) + _server("chatty", command=[*raw, "banner"])
+        config += _server("newer", command=sdk) + CHATTY
         config += _server("remote", url=http, headers={"X-Token": "${TOKEN}"}) + _server("older", url=sse)
         project = Forked(tmp_path_factory.mktemp("upstreams"), config, {"TOKEN": SECRET, "OURS": "not theirs"})
         compiled = project.run("compile", "--json")
@@ -122,41 +127,30 @@ async def test_a_server_gets_what_its_entry_gives(project: Project, agent: Agent
     assert environment["TOKEN"] == headers["x-token"] == HIDDEN
 
 
-async def test_a_server_that_is_switched_off(project: Project) -> None:
+async def test_a_server_that_is_switched_off(tmp_path: Path) -> None:
     """With `disabled = true` its command is never run, nobody is told of it, and no program reaches it. CONTRACT:
     MCP-05."""
-    ran = project.folder / "ran"
+    ran = tmp_path / "ran"
     off = [sys.executable, "-c", f"open({str(ran)!r}, 'w')"]
-    with project_with(project, _server("off", command=off) + "disabled = true\n") as switched:
-        assert "off" not in json.loads(switched.run("compile", "--json").stdout)["servers"]
-        async with switched.stdio() as agent:
-            listed = await agent.call("list_servers")
-            assert "off" not in [server["name"] for server in listed["servers"]]
-            assert not (await agent.run("import off\noff.echo()"))["ok"]
+    switched = Forked(tmp_path, LIMITS + CHATTY + _server("off", command=off) + "disabled = true\n")
+    assert json.loads(switched.run("compile", "--json").stdout)["servers"].keys() == {"chatty"}
+    async with switched.stdio() as agent:
+        listed = await agent.call("list_servers")
+        assert [server["name"] for server in listed["servers"]] == ["chatty"]
+        assert not (await agent.run("import off\noff.echo()"))["ok"]
     assert not ran.exists()
 
 
-async def test_what_goes_wrong_is_said(project: Project) -> None:
+async def test_what_goes_wrong_is_said(tmp_path: Path) -> None:
     """A command that does not exist, a server that crashes, one that is silent: each is told by its name, with what to
     do or what it said itself; the others go on. CONTRACT: OUT-05."""
-    raw = [sys.executable, str(SERVERS / "raw.py")]
-    wrong = _server("missing", command=["no-such-program"]) + _server("crashing", command=[*raw, "crash"])
-    wrong += _server("silent", command=[*raw, "silent"], start_timeout=1)
-    with project_with(project, wrong) as broken:
-        compiled = json.loads(broken.run("compile", "--json").stdout)["servers"]
-        assert "no program 'no-such-program'" in compiled["missing"]["error"]
-        assert "no such module 'cheese'" in compiled["crashing"]["error"]
-        assert "did not start within 1 second" in compiled["silent"]["error"]
-        assert compiled["chatty"]["functions"] == 1
-        doctor = broken.run("doctor")
-        assert "no such module 'cheese'" in doctor.stdout
-
-
-@contextlib.contextmanager
-def project_with(project: Project, more: str) -> Iterator[Project]:
-    before = (project.folder / "doorward.toml").read_text()
-    project.change(last=more)
-    try:
-        yield project
-    finally:
-        (project.folder / "doorward.toml").write_text(before)
+    wrong = _server("missing", command=["no-such-program"]) + _server("crashing", command=[*RAW, "crash"])
+    wrong += _server("silent", command=[*RAW, "silent"], start_timeout=1)
+    broken = Forked(tmp_path, LIMITS + CHATTY + wrong)
+    compiled = json.loads(broken.run("compile", "--json").stdout)["servers"]
+    assert "no program 'no-such-program'" in compiled["missing"]["error"]
+    assert "no such module 'cheese'" in compiled["crashing"]["error"]
+    assert "did not start within 1 second" in compiled["silent"]["error"]
+    assert compiled["chatty"]["functions"] == 1
+    doctor = broken.run("doctor")
+    assert "no such module 'cheese'" in doctor.stdout

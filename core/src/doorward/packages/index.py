@@ -10,10 +10,9 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from functools import lru_cache
-from importlib.metadata import EntryPoint, distributions
-from typing import Any, NamedTuple
+from importlib.metadata import Distribution, EntryPoint, distributions
+from typing import NamedTuple
 
 GROUPS = {
     "source": "doorward.source",
@@ -162,12 +161,17 @@ def _installed(path: tuple[tuple[str, int], ...]) -> tuple[Entry, ...]:
     found: dict[tuple[str, str, str, str], Entry] = {}
     for dist in distributions():
         if points := [point for point in dist.entry_points if point.group.startswith("doorward.")]:
-            about: Any = {}
-            with suppress(FileNotFoundError):  # raised by `importlib_metadata`, whose finder replaces Python's own
-                about = dist.metadata  # is read anew each time
-            by, version = about.get("Name") or UNKNOWN, about.get("Version") or UNKNOWN
+            by, version = _name_and_version(dist)
             for point in points:
                 entry = Entry(kinds.get(point.group, point.group), point.name, point, by, version)
                 copy = entry.place if entry.kind == "configuration" else ""
                 found.setdefault((entry.kind, entry.name, entry.distribution, copy), entry)
     return tuple(found.values())
+
+
+def _name_and_version(dist: Distribution) -> tuple[str, str]:
+    """What the head of its metadata says. (`dist.metadata` parses the README below it, too: that was most of a start's
+    time.)"""
+    head = (dist.read_text("METADATA") or dist.read_text("PKG-INFO") or "").partition("\n\n")[0]
+    name, version = (re.search(rf"^{field}:(.*)", head, re.MULTILINE | re.IGNORECASE) for field in ("Name", "Version"))
+    return (name and name[1].strip()) or UNKNOWN, (version and version[1].strip()) or UNKNOWN
