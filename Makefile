@@ -91,6 +91,7 @@ wheels: setup
 	rm -rf $(ABSENT) $(TOX_WHEELS)
 	printf '%s\n' $(DISTRIBUTIONS) | xargs -P 2 -I FOLDER sh -c 'cd FOLDER && $(CURDIR)/$(BIN)/python -m hatchling build -t wheel -d $(TOX_WHEELS)' >/dev/null
 	mkdir -p .tox # tox would close it to other users, as whom some tests start processes
+	$(BIN)/tox run --quiet -e base >/dev/null
 
 bench: setup
 	$(BIN)/python benchmarks/run.py
