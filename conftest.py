@@ -5,7 +5,7 @@ that name.)
 * A test that is not marked `slow` starts no process, and does not wait for time to pass: `make test` is green on any
   machine, however busy. What it starts is noticed here; what it waits for, in `tests/test_habits.py`.
 * hypothesis has no clock: how long an example takes says how busy the machine is. `make test` takes the same examples
-  each time (the profile `same`); new ones are tried by `make test-all`.
+  each time (the profile `same`); new ones are tried by `make test-all`, and many of them by `make shuffle`.
 * A server of the standard library keeps as many connections waiting as any test opens at once.
 * A test that needs what is absent is skipped with "… is absent: …". `--absent FILE` lists these, for `make peers`;
   under DOORWARD_PEERS=required, which that sets, they fail.
@@ -42,10 +42,13 @@ REQUIRED = os.environ.get("DOORWARD_PEERS") == "required"
 SEEDS = os.environ.get("DOORWARD_SEEDS", "")
 """A folder with the published documents of other systems, which tests read examples from."""
 
-hypothesis.settings.register_profile("doorward", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.register_profile(
+    "doorward", deadline=None, max_examples=40, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.register_profile(
     "same", hypothesis.settings.get_profile("doorward"), derandomize=True, max_examples=30
 )
+hypothesis.settings.register_profile("many", hypothesis.settings.get_profile("doorward"), max_examples=1000)
 hypothesis.settings.load_profile("doorward")
 
 # Tests ask a server a hundred things at once. Out of a queue of 5, which is the standard library's, the rest fall, and

@@ -361,7 +361,7 @@ def test_scopes_hold_what_can_have_reached_a_program() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("known", [1, 300])
-@pytest.mark.parametrize("length", [8, 12, 24, 60])
+@pytest.mark.parametrize("length", [8, 60])
 def test_a_text_that_nearly_fits_costs_what_any_text_costs(
     monkeypatch: pytest.MonkeyPatch, known: int, length: int
 ) -> None:
@@ -423,5 +423,5 @@ threads = [threading.Thread(target=remember) for _ in range(8)]
 [t.join() for t in threads]
 assert all(list(needles.Needles([forms]).find(b"<a-secret-of-many-letters>")) for forms in found)
 """
-    for _ in range(5):
+    for _ in range(3):
         subprocess.run([sys.executable, "-c", code], check=True, timeout=100)

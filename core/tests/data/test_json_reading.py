@@ -94,9 +94,9 @@ def test_depth_does_not_multiply() -> None:
     "made",
     [
         lambda: b'{"a":"' + b"x" * 16 * MI + b'"}',
-        lambda: b'{"a":"' + b"x\\n" * 6 * MI + b'"}',
-        lambda: b"[" + b"[]," * 200_000 + b"1]",
-        lambda: b"[" + b'{"a":"bc"},' * 90_000 + b"1]",
+        lambda: b'{"a":"' + b"x\\n" * MI + b'"}',
+        lambda: b"[" + b"[]," * 60_000 + b"1]",
+        lambda: b"[" + b'{"a":"bc"},' * 30_000 + b"1]",
     ],
     ids=["a long text", "escapes", "lists", "objects"],
 )

@@ -26,7 +26,7 @@ TREES = st.recursive(
     lambda inner: st.lists(inner, max_size=8) | st.dictionaries(st.text(max_size=8), inner, max_size=8),
     max_leaves=30,
 )
-OFTEN = settings(deadline=None, max_examples=300, suppress_health_check=list(HealthCheck))
+OFTEN = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture(autouse=True)

@@ -205,7 +205,7 @@ def test_every_class_that_is_cut_can_be_asked_for() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.dictionaries(TEXT, ANY, max_size=4), ANY, st.fixed_dictionaries({"A": ANY, "B": ANY}))
 def test_any_card_is_without_faults(properties: dict[str, Any], returns: Any, definitions: dict[str, Any]) -> None:
     """Whatever the schemas are: no name without its class or how to see it, nothing twice."""

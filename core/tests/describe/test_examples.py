@@ -140,7 +140,7 @@ def test_no_example_is_better_than_a_wrong_one(schema: Any) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(schema=ANY, name=st.sampled_from(["x", "a-b"]))
 def test_any_example_passes(schema: Any, name: str) -> None:
     """Whatever a schema holds: an example that is given passes the checks."""

@@ -135,7 +135,7 @@ def test_whatever_a_document_says_is_valid_typescript(tmp_path: Path) -> None:
     compiler takes all cards, signatures and stubs."""
     texts: dict[str, str] = {}
 
-    @settings(max_examples=150, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(SCHEMA, SCHEMA, st.dictionaries(st.sampled_from(["Pet", "Record", "a-b"]), SCHEMA, max_size=3), PROSE, PROSE)
     def collect(parameters: Any, returns: Any, definitions: dict[str, Any], summary: str, description: str) -> None:
         number = len(texts)

@@ -1,4 +1,4 @@
-"""A plugin as its author's type checker sees it; mypy reads this file (`test_abilities.py`), and nothing imports it."""
+"""A plugin as its author's type checker sees it; mypy reads this file (`make lint`), and nothing imports it."""
 
 from __future__ import annotations
 

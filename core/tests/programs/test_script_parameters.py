@@ -67,7 +67,7 @@ PIECES = ["const ", "a", "b", ": ", "=", "[", "]", "{", "}", "(", ")", ",", ";",
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @given(st.one_of(TEXT, st.lists(st.sampled_from(PIECES), max_size=40).map("".join)))
 def test_any_text_is_read(code: str) -> None:
     """However wrong it is: its tokens are parts of it in their order, and its parameters are JSON."""
@@ -84,10 +84,10 @@ def test_any_text_is_read(code: str) -> None:
     "piece", ['"\\"', "/*", "/", "`${", "=/[", "'", "const a = [", "[", "}", "\\", "const a=1;", "const a:", "const a: x "]
 )  # fmt: skip
 def test_hostile_text_is_read_soon(piece: str) -> None:
-    """64 KiB of a text that is wrong everywhere take no time that grows with its square (a minute)."""
+    """16 KiB of a text that is wrong everywhere take no time that grows with its square (four seconds)."""
     started = time.process_time()
-    parameters(piece * (2**16 // len(piece)), "typescript")
-    assert time.process_time() - started < 10
+    parameters(piece * (2**14 // len(piece)), "typescript")
+    assert time.process_time() - started < 2
 
 
 def test_the_names_of_languages() -> None:

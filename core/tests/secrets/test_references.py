@@ -12,7 +12,7 @@ from doorward.model.errors import MissingSecret
 from doorward.secrets import references
 from doorward.secrets.detection import hide, hide_arguments, is_drawn
 from doorward.secrets.references import Reference
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 PIECES = st.sampled_from(
@@ -44,7 +44,6 @@ def refused(reference: Reference) -> str:
 
 
 @pytest.mark.slow
-@settings(max_examples=1000)
 @given(TEXT)
 def test_escaped_text_stands_for_itself(text: str) -> None:
     """Property: what is escaped is replaced by the text that it was, and nothing is resolved."""
@@ -54,7 +53,6 @@ def test_escaped_text_stands_for_itself(text: str) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=1000)
 @given(st.lists(TEXT | st.builds(lambda name: references.to_variable(name), NAMES), max_size=6))
 def test_joined_texts_stand_for_themselves(parts: list[str | Reference]) -> None:
     """Property: of what is joined, the references are resolved, these and no others, or it is refused."""
@@ -71,7 +69,6 @@ def test_joined_texts_stand_for_themselves(parts: list[str | Reference]) -> None
 
 
 @pytest.mark.slow
-@settings(max_examples=1000)
 @given(TEXT, st.none() | TEXT)
 def test_a_variable_is_that_variable(name: str, default: str | None) -> None:
     """Property: a name and a default are read as they are given, or refused."""
@@ -83,7 +80,6 @@ def test_a_variable_is_that_variable(name: str, default: str | None) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=1000)
 @given(TEXT, st.sampled_from(["", "token", "url"]))
 def test_hiding_resolves_nothing(text: str, name: str) -> None:
     """Property: what is hidden in an escaped text comes back with it, and nothing else is resolved."""

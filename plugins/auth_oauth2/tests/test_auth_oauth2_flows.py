@@ -78,7 +78,7 @@ async def test_password(home: Doorward, provider: Provider, method: str, told: s
         provider,
         home.auth(flow="password", **account, **settings, **where),
         "bob",
-        calls=100 if method == "none" else 5,
+        calls=30 if method == "none" else 5,
     )
     assert home.secrets.scrub("it is password of bob") == "it is [secret]"
     assert [file for file in home.folder.rglob("*") if file.is_file()] == []

@@ -134,7 +134,7 @@ def documents(draw: st.DrawFn) -> tuple[str, Any]:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None)
 @given(documents(), st.sampled_from(["k", "l", "n"]), st.sampled_from(["k", "x"]), VALUES)
 def test_any_document_can_be_changed(document: tuple[str, Any], one: str, two: str, value: Any) -> None:
     """What was put is there, nothing else has changed, and no comment is lost; what is removed is gone."""

@@ -12,7 +12,7 @@ from doorward_cli import Variables, variable
 from doorward_cli.variables import quoted, write_env
 from doorward_clients.references import translate
 from dotenv import dotenv_values
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 GITHUB = "ghp_" + "0123456789abcdefghijABCDEFGHIJ012345"
@@ -152,7 +152,6 @@ def test_references_of_clients(text: str, ours: str, wanted: dict[str, str]) -> 
 
 
 @pytest.mark.slow
-@settings(max_examples=200)
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30))
 def test_values_come_back_from_dotenv(value: str) -> None:
     """What is written to `.env` is what is read from it: quotes, backslashes, line breaks and all."""

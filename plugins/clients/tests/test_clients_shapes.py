@@ -223,7 +223,7 @@ TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), m
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 @given(st.sampled_from(sorted(CLIENTS)), TEXTS, st.dictionaries(TEXTS, st.lists(TEXTS, max_size=3), max_size=3))
 def test_any_entry_goes_in_and_out(name: str, called: str, others: dict[str, list[str]]) -> None:
     """Whatever the other servers are called and hold: ours goes in beside them, is read back, and leaves them as they
@@ -244,7 +244,7 @@ def test_any_entry_goes_in_and_out(name: str, called: str, others: dict[str, lis
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=6),

@@ -146,14 +146,13 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(PIECES, max_size=8).map("".join) | st.text(max_size=12))
 def test_whatever_an_entry_holds(tmp_path: Path, text: str) -> None:
     """Property: the same of any text."""
     check(planned(tmp_path, entries(text)))
 
 
-@settings(max_examples=300)
 @given(st.lists(PIECES, max_size=8).map("".join))
 def test_what_a_client_leaves_alone_stays_as_it_is(text: str) -> None:
     """Property: a text without what any client replaces comes back when the configuration is read."""

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 pytestmark = pytest.mark.slow
 
-MANY = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 OBJECTS, INTERFACES, UNIONS, INPUTS, ENUMS = (
     [f"{kind}{n}" for n in range(2)] for kind in ("Obj", "Face", "Uni", "In", "Enum")

@@ -324,7 +324,7 @@ PIECES = [
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.one_of(
         st.text(st.characters(exclude_categories=[])), st.lists(st.sampled_from(PIECES), max_size=40).map("".join)

@@ -68,7 +68,7 @@ def without_toon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(VALUES, st.sampled_from(["auto", "toon", "json"]))
 def test_the_text_of_any_value_reads_back_as_that_value(value: Any, form: str) -> None:
     """Hostile texts, keys and numbers included, text and structured content never disagree. CONTRACT: OUT-02."""

@@ -406,7 +406,7 @@ SCHEMAS: st.SearchStrategy[Any] = st.recursive(
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(KEYS | SCALARS, SCHEMAS, SCHEMAS, SCHEMAS), max_size=4))
 def test_whatever_a_server_says_its_usable_tools_are_sound(said: list[tuple[Any, Any, Any, Any]]) -> None:
     """CONTRACT: SRC-25."""

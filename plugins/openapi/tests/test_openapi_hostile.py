@@ -189,7 +189,7 @@ JUNK = st.recursive(
 
 
 @pytest.mark.slow
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(JUNK, JUNK, JUNK, st.sampled_from([{"openapi": "3.1.0"}, {"swagger": "2.0"}]))
 def test_openapi_junk_never_crashes(item, operation, parameter, version):
     """Property: wrong types in any place give functions and reasons, never an exception; what comes out is JSON."""
@@ -232,14 +232,14 @@ def numbered(count):
 
 
 MANY: dict[str, Callable[[], Any]] = {
-    "parameters": lambda: {"/p": {"get": {"parameters": numbered(20_000)}}},
+    "parameters": lambda: {"/p": {"get": {"parameters": numbered(5_000)}}},
     "operations": lambda: {
-        f"/p{i}": {"get": {"operationId": "a" + "!" * (i % 190) + "?" * (i // 190)}} for i in range(10_000)
+        f"/p{i}": {"get": {"operationId": "a" + "!" * (i % 190) + "?" * (i // 190)}} for i in range(2_500)
     },
-    "shared": lambda: {f"/p{i}": {"get": {"parameters": [{"$ref": "#/x/long"}]}} for i in range(10_000)},
+    "shared": lambda: {f"/p{i}": {"get": {"parameters": [{"$ref": "#/x/long"}]}} for i in range(2_500)},
     "unknown": lambda: {
         f"/p{i}": {"get": {"parameters": [{"name": "q", "in": "query", "schema": {"$ref": f"#no{i}"}}]}}
-        for i in range(10_000)
+        for i in range(2_500)
     },
     "definitions": lambda: {
         "/p": {"get": {"parameters": [{"name": "q", "in": "query", "schema": {"$ref": "#/x/0/same"}}]}}
@@ -260,16 +260,16 @@ def test_openapi_long_methods_do_not_clash():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MANY)
 def test_openapi_many_that_clash_take_linear_time(name):
-    """Tens of thousands of names that become the same, of uses of one long text, of references to nothing: seconds, not
-    minutes."""
-    parts = {f"{i}": {"same": {"properties": {"next": {"$ref": f"#/x/{i + 1}/same"}}}} for i in range(20_000)}
-    parts["20000"] = {"same": {}}
+    """Thousands of names that become the same, of uses of one long text, of references to nothing: no time that
+    grows with their square, which would be eight seconds."""
+    parts = {f"{i}": {"same": {"properties": {"next": {"$ref": f"#/x/{i + 1}/same"}}}} for i in range(5_000)}
+    parts["5000"] = {"same": {}}
     parts["long"] = {"name": "q", "in": "query", "description": "x" * 5_000_000}
     paths = MANY[name]()
     started = time.process_time()
     made = compiled({"openapi": "3.1.0", "paths": paths, "x": parts})
     assert (len(made.functions), made.skipped) == (len(paths), [])
-    assert time.process_time() - started < 20
+    assert time.process_time() - started < 4
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ from starlette.routing import compile_path
 pytestmark = pytest.mark.slow
 
 BASE = "https://h.test:8443/v1"
-MANY = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 NAME = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=10)
@@ -310,7 +310,7 @@ def test_openapi_round_trip_over_a_real_server(upstream, tmp_path):
     with anyio.from_thread.start_blocking_portal() as portal:
         function = portal.call(source.compile).functions[0]
 
-        @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+        @settings(deadline=None, suppress_health_check=list(HealthCheck))
         @given(SENT.filter(lambda values: stays(values[0])))
         def arrives(values):
             call = Call(function, dict(zip(("path", "query", "header", "cookie", "body"), values, strict=True)))

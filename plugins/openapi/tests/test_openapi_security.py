@@ -336,7 +336,7 @@ KEYS = {
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 @given(st.dictionaries(TEXT, SCHEME, min_size=1, max_size=3), st.lists(TEXT, max_size=3))
 def test_openapi_hostile_schemes(schemes, scopes):
     """Whatever a document holds, what is written parses as TOML, has our keys only, and names our variables only."""

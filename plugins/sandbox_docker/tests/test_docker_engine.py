@@ -563,8 +563,8 @@ async def test_a_name_that_is_given_to_another_image(engine: Any, executing: Any
         assert (await run("1 + 1"))[0].value == 2
         commit(engine, "doorward-test-name", "VOLUME /somewhere")
         asked = asyncio.ensure_future(run("import time\ntime.sleep(60)"))
-        while not (found := engine.containers()):
-            await asyncio.sleep(0.01)
+        while not (found := await asyncio.to_thread(engine.containers)):
+            await asyncio.sleep(0.1)
         asked.cancel()
         await asyncio.gather(asked, return_exceptions=True)
     assert [container["Config"]["Labels"]["is"] for container in found] == ["checked"]

@@ -29,7 +29,7 @@ def environment() -> dict[str, str]:
         Path(module.__file__).parents[1]
         for module in (doorward, doorward_jail, doorward_sandbox_nsjail, doorward_testing)
     ]
-    paths = dict.fromkeys([*(p for p in sys.path if p.endswith("-packages")), *map(str, sources)])
+    paths = dict.fromkeys([*(p for p in sys.path if p.endswith(("-packages", "/src"))), *map(str, sources)])
     return {
         "PATH": "/usr/bin:/bin",
         "PYTHONPATH": os.pathsep.join(paths),

@@ -156,7 +156,7 @@ def test_any_query_is_answered_soon(tmp_path: Path, query: str) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 @given(query=st.text(max_size=60) | st.text(alphabet='aeis tag:"*()^-+{}', max_size=40))
 def test_searching_never_fails(tmp_path_factory: pytest.TempPathFactory, query: str) -> None:
     """Whatever the text, there is an answer, and it is the same twice."""
@@ -170,7 +170,7 @@ def test_searching_never_fails(tmp_path_factory: pytest.TempPathFactory, query: 
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
+@settings(deadline=None)
 @given(
     name=st.text(max_size=30), text=st.text(max_size=200), tags=st.lists(st.text(max_size=20), max_size=4), route=st.text(max_size=60)
 )  # fmt: skip

@@ -51,7 +51,7 @@ class BlockWatch:
             if name and name.partition(".")[0] != _OURS:
                 self._modules.setdefault(name, plugin)
         if isinstance(loaded, type):
-            for each in reversed(loaded.__mro__):
+            for each in loaded.__mro__[-2::-1]:  # but `object`
                 for method, function in vars(each).items():
                     self.add_code(plugin, function, "its constructor" if method == "__init__" else method)
 

@@ -92,6 +92,8 @@ def hook_faults(plugin: Any, hooks: Mapping[str, Callable[..., Any]], many: Call
     faults: list[str] = []
     marked = 0
     for name in dir(plugin):
+        if name.startswith("__"):  # see `Hooks`
+            continue
         held = inspect.getattr_static(plugin, name, None)
         function = held.__func__ if isinstance(held, (staticmethod, classmethod, MethodType)) else held
         marks = getattr(held, _MARK, None) or getattr(function, _MARK, None)

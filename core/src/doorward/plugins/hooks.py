@@ -45,6 +45,14 @@ class Hooks(pluggy.PluginManager):
                 raise PluginError(f"the hook {name!r} is declared twice", hint="Use one of the two plugins.")
         super().add_hookspecs(module_or_class)
 
+    def parse_hookspec_opts(self, module_or_class: Any, name: str) -> Any:
+        """No hook is called `__init__`: to look at such names, most of a class, would take half of a start."""
+        return None if name.startswith("__") else super().parse_hookspec_opts(module_or_class, name)
+
+    def parse_hookimpl_opts(self, plugin: Any, name: str) -> Any:
+        """See `parse_hookspec_opts`."""
+        return None if name.startswith("__") else super().parse_hookimpl_opts(plugin, name)
+
     def register(self, plugin: Any, name: str | None = None, given_by: str = "") -> str | None:
         """Register a plugin of a distribution, and isolate each of its implementations from the others."""
         registered = super().register(plugin, name)

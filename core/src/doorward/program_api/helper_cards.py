@@ -47,8 +47,7 @@ class HelperCards:
     """The cards of `doorward` and of each name in it."""
 
     def __init__(self) -> None:
-        self._heads = {name: f"class {name}(Exception)" for name in ERRORS}
-        self._calls: dict[str, str] = {}
+        self._helpers: dict[str, Helper] = {}
         self._about = {**ERRORS}
         self.in_calls: dict[str, str] = {}
         """How helpers are called without a program, of those that are."""
@@ -56,8 +55,7 @@ class HelperCards:
 
     def add(self, helpers: Mapping[str, Helper], calls: Mapping[str, str], example: str) -> None:
         """Describe more helpers. See `Modules.add`."""
-        self._heads |= {name: f"def {name}{written(helper)}" for name, helper in helpers.items()}
-        self._calls |= {name: f"{name}{written(helper, types=False)}" for name, helper in helpers.items()}
+        self._helpers |= helpers
         about = {name: about for name, about in self._about.items() if name not in ERRORS}
         self._about = about | {name: inspect.getdoc(helper) or "" for name, helper in helpers.items()} | ERRORS
         self.in_calls |= calls
@@ -76,10 +74,12 @@ class HelperCards:
             others = f"Near: {near}." if near else f"There are: {', '.join(self._about)}."
             return {"function": asked[:200], "error": f"there is no {asked[:200]}. {others}"}
         about = textwrap.indent(self._about[name], "    ").strip()
-        text = f'import doorward\n\n{self._heads[name]}:\n    """{about}\n    """'
+        helper = self._helpers.get(name)
+        head = f"def {name}{written(helper)}" if helper else f"class {name}(Exception)"
+        text = f'import doorward\n\n{head}:\n    """{about}\n    """'
         text = f"{_IN_SCRIPTS}\n\n{text}" if is_script(language) else text
         imported = dialect_of(language).imported(MODULE, "")
-        return {"function": asked, "import": imported, "signature": self._heads[name], "text": text}
+        return {"function": asked, "import": imported, "signature": head, "text": text}
 
     def card_in_calls(self, asked: str, servers: str) -> dict[str, Any] | None:
         """The card of all helpers that are called without a program, and of the servers that there are: no other tool
@@ -101,7 +101,8 @@ class HelperCards:
 
     def _listed(self) -> str:
         """All helpers, each with the first sentence of its description."""
-        lines = (f"{self._calls.get(name, name)}: {_first(about)}" for name, about in self._about.items())
+        calls = {name: f"{name}{written(helper, types=False)}" for name, helper in self._helpers.items()}
+        lines = (f"{calls.get(name, name)}: {_first(about)}" for name, about in self._about.items())
         return "\n".join(
             ['Helpers for programs (`import doorward`). More of each: get_functions(["doorward.pages"]).', *lines]
         )

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from doorward import Compiled, Function, Gateway, ServerContext, Settings
 
-FUNCTIONS = 40
+FUNCTIONS = 12
 FEW, MANY = 60, 120
 """Servers: the limits of what is shown of many are lower than both; what costs the same for both does not depend on
 their number."""
 
 
 class Rows:
-    """A source with forty functions."""
+    """A source with a few functions."""
 
     Settings = Settings
     at_once = most = 0
