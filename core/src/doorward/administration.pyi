@@ -7,7 +7,6 @@ from doorward.access.rules import selected as selected
 from doorward.arguments.binding import bind as bind_arguments
 from doorward.arguments.binding import fits as fits_parameter
 from doorward.arguments.binding import takes_text as takes_text
-from doorward.arguments.documented_secrets import DocumentedSecrets as DocumentedSecrets
 from doorward.arguments.files import handle as artefact_uri
 from doorward.arguments.files import in_words as files_in_words
 from doorward.arguments.files import takes_file as takes_file
@@ -55,6 +54,7 @@ from doorward.describe.signatures import response as response_type
 from doorward.describe.signatures import signature as signature
 from doorward.describe.signatures import with_result as with_result
 from doorward.host.cached_file import CachedFile as CachedFile
+from doorward.host.cached_file import stamp as stamp
 from doorward.host.files import beside as beside
 from doorward.host.files import refuse_link as refuse_link
 from doorward.host.files import sync_names as sync_names
@@ -99,6 +99,7 @@ from doorward.secrets.detection import is_named_secret as is_named_secret
 from doorward.secrets.detection import mask_tokens as mask_tokens
 from doorward.secrets.outgoing import Outgoing as Outgoing
 from doorward.secrets.outgoing import without_drawn_tokens as without_drawn_tokens
+from doorward.secrets.redaction import REDACTED as REDACTED
 from doorward.secrets.scrubber import MIN_SECRET_CHARACTERS as MIN_SECRET_CHARACTERS
 from doorward.secrets.scrubber import answers_of as answers_of
 from doorward.secrets.scrubber import is_guessable as is_guessable
@@ -113,7 +114,6 @@ __all__ = [
     "CachedFile",
     "Catalog",
     "Clock",
-    "DocumentedSecrets",
     "Effects",
     "FunctionNotes",
     "InterceptedRun",
@@ -127,6 +127,7 @@ __all__ = [
     "Plugins",
     "Policy",
     "RECORDERS",
+    "REDACTED",
     "Reached",
     "RecordedRun",
     "Recorder",
@@ -199,6 +200,7 @@ __all__ = [
     "shown_schema",
     "signature",
     "some",
+    "stamp",
     "starts_doorward",
     "stems",
     "stricter",

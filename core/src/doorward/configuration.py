@@ -14,7 +14,7 @@ _EXPORTS = {
     "config.environment": ("from_environment", "variables_of_server"),
     "config.layers": ("Branding", "Managed", "Manager", "config_layers", "find_index", "find_managed", "managed_title"),
     "config.owned": ("key_owner", "keys_of_plugins", "model_for", "server_model_for", "tables_in", "tables_of"),
-    "config.settings": ("Config", "EVERYONE", "ServerSettings"),
+    "config.settings": ("Config", "EVERYONE", "ServerSettings", "TokenSettings"),
     "config.upstream_patterns": ("Pattern", "Upstream", "is_upstream"),
     "config.validation": ("explain", "known_keys", "validate"),
     "model.integrity": ("Integrity", "Key"),

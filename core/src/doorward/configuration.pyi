@@ -22,6 +22,7 @@ from doorward.config.owned import with_keys as keys_of_plugins
 from doorward.config.settings import Config as Config
 from doorward.config.settings import EVERYONE as EVERYONE
 from doorward.config.settings import ServerSettings as ServerSettings
+from doorward.config.settings import TokenSettings as TokenSettings
 from doorward.config.upstream_patterns import Pattern as Pattern
 from doorward.config.upstream_patterns import Upstream as Upstream
 from doorward.config.upstream_patterns import is_upstream as is_upstream
@@ -68,6 +69,7 @@ __all__ = [
     "Reference",
     "Secrets",
     "ServerSettings",
+    "TokenSettings",
     "Upstream",
     "canonical",
     "config_layers",

@@ -13,7 +13,6 @@ from doorward.calls.artefacts import kind_of
 from doorward.config.config import Loaded
 from doorward.config.http_settings import HttpSettings, OAuthSettings
 from doorward.config.settings import can_come_in
-from doorward.config.token_file import TokenFile
 from doorward.config.urls import origin_of
 from doorward.data.quoting import apart, indented, told
 from doorward.host.files import shared_secret
@@ -34,7 +33,6 @@ __all__ = [
     "RawPrompt",
     "RawResource",
     "RawTool",
-    "TokenFile",
     "apart",
     "can_come_in",
     "indented",

@@ -231,7 +231,7 @@ def _loaded(
 
 
 def _rest(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Everything but servers, and tokens, which `TokenFile` reads."""
+    """Everything but servers, and tokens, which a front end reads."""
     found = {key: value for key, value in data.items() if key not in ("servers", "principals")}
     tables = data.get("principals")
     for name, table in tables.items() if isinstance(tables, Mapping) else ():

@@ -27,7 +27,7 @@ from doorward_approvals.settings import ApprovalSettings
 if TYPE_CHECKING:
     import anyio
     from doorward import Call, Decision, Gateway, PluginContext, Proceed, Reply, Run
-    from doorward.administration import DocumentedSecrets
+    from doorward_durable_runs import DocumentedSecrets
 
     from doorward_approvals.binding import Binding
     from doorward_approvals.stored_approvals import StoredApprovals
@@ -187,7 +187,7 @@ class Approvals:
 
     def _documented(self, server: str) -> DocumentedSecrets:
         """What takes the secrets out of arguments that the document of a server marks as such."""
-        from doorward.administration import DocumentedSecrets
+        from doorward_durable_runs import DocumentedSecrets
 
         return DocumentedSecrets(partial(self._catalog.definition, server))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from doorward_durable_runs.documented_secrets import DocumentedSecrets as DocumentedSecrets
 from doorward_durable_runs.durable_runs import DurableRuns as DurableRuns
 from doorward_durable_runs.files.given import Given as Given
 from doorward_durable_runs.files.store import RunFile as RunFile
@@ -15,6 +16,6 @@ from doorward_durable_runs.stored_runs import STORED_RUNS as STORED_RUNS
 from doorward_durable_runs.stored_runs import StoredRuns as StoredRuns
 
 __all__ = [
-    "STORED_RUNS", "DurableRuns", "Given", "Journals", "PlannedCalls", "RunFile", "RunSettings", "RunStore",
-    "StoredRun", "StoredRuns", "planned_calls",
+    "STORED_RUNS", "DocumentedSecrets", "DurableRuns", "Given", "Journals", "PlannedCalls", "RunFile", "RunSettings",
+    "RunStore", "StoredRun", "StoredRuns", "planned_calls",
 ]  # fmt: skip

@@ -6,10 +6,11 @@ from datetime import UTC, datetime
 
 import anyio
 import anyio.to_thread
-from doorward.serving import Loaded, TokenFile
+from doorward.serving import Loaded
 from mcp.server.auth.provider import AccessToken
 
 from doorward_mcp_server.tokens.client_tokens import hashed
+from doorward_mcp_server.tokens.token_file import TokenFile
 
 
 class StaticTokens:

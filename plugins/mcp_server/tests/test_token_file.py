@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from doorward.config.config import load
-from doorward.config.token_file import TokenFile
+from doorward_mcp_server.tokens.token_file import TokenFile
 
 HASHES = ["sha256:" + digit * 64 for digit in "0123"]
 FIRST, SECOND, THIRD, FOURTH = HASHES
@@ -80,3 +81,13 @@ def test_rights_that_have_changed_give_no_new_token(file: Path, capsys: pytest.C
     )
     found.refresh()
     assert {*found.tokens} == {FIRST}
+
+
+def test_what_a_distribution_locks_holds_for_tokens(file: Path, distro: Any) -> None:
+    """A file that is changed meanwhile is checked like the first one: while it loosens a lock, no token of it counts."""
+    distro("lock = ['principals']\nopen = ['principals.*.tokens']\n[locked.limits]\ntimeout = 9\n")
+    found = TokenFile(load(file))
+    for text in ("[limits]\ntimeout = 60\n", "[principals.bob]\nallow = ['*']\n"):
+        write(file, text + token("eve", SECOND))
+        found.refresh()
+        assert {who for who, _ in found.tokens.values()} == {"alice"}

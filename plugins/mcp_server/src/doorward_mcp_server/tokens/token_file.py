@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from doorward.config.config import Loaded, read
-from doorward.config.layers import layers
-from doorward.config.settings import EVERYONE, TokenSettings, can_come_in
-from doorward.config.validation import validate
-from doorward.host.cached_file import stamp
-from doorward.host.logs import log
-from doorward.model.errors import ConfigError
+from doorward import ConfigError, log
+from doorward.administration import stamp
+from doorward.configuration import EVERYONE, TokenSettings, config_layers, read_config, validate
+from doorward.serving import Loaded, can_come_in
 
 
 class TokenFile:
@@ -54,7 +51,7 @@ class TokenFile:
 
     def _tables(self) -> Mapping[str, Any]:
         loaded = self._loaded
-        data = layers(read(loaded.path)[0], loaded.secrets, loaded.options, managed=loaded.managed).data
+        data = config_layers(read_config(loaded.path)[0], loaded.secrets, loaded.options, managed=loaded.managed).data
         tables = data.get("principals", {})
         if not isinstance(tables, Mapping) or not all(isinstance(table, Mapping) for table in tables.values()):
             raise ConfigError("must hold tables", place=f"{self._loaded.file} [principals]")

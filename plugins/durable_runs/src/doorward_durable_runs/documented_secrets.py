@@ -11,11 +11,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from doorward.data.planned import planned
-from doorward.describe.schemas import Definitions, Reader, listed, table, variants
-from doorward.model.functions import Function
-from doorward.secrets.detection import is_named_secret
-from doorward.secrets.redaction import REDACTED
+from doorward import Function
+from doorward.administration import REDACTED, is_named_secret, planned
+from doorward.searching import Definitions, Reader, listed, table, variants
 
 _MAX_FORMS = 200
 """Variants of one part of a schema that are looked at."""
