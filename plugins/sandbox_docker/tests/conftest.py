@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import time
 from collections.abc import AsyncIterator
 from typing import Any
@@ -25,6 +26,12 @@ def anyio_backend() -> str:
 
 def program(code: str, **more: Any) -> Program:
     return Program(code, deadline=time.monotonic() + 30, **more)
+
+
+@pytest.fixture
+def busybox(docker_engine: Any) -> str:
+    """Where it is; the plain image then has it as /bin/sh and /bin/cat."""
+    return shutil.which("busybox") or docker_engine.absent("busybox")
 
 
 @pytest.fixture

@@ -191,6 +191,7 @@ async def test_what_the_engine_does_not_have(engine: Any, executing: Any, wrong:
     assert await asyncio.to_thread(engine.empty, 2)
 
 
+@pytest.mark.usefixtures("busybox")
 async def test_a_container_that_ends_at_once(engine: Any, executing: Any) -> None:
     """What it wrote to stderr is quoted."""
     error = await refused(executing, engine.settings(pool=0, python="/bin/cat"))
@@ -402,6 +403,7 @@ async def test_packages_that_are_not_there(engine: Any, host: Any, wheel: str) -
     assert len(engine.json("/containers/json?all=1")) == before
 
 
+@pytest.mark.usefixtures("busybox")
 async def test_an_image_from_the_dockerfile(engine: Any, executing: Any, host: Any) -> None:
     """FROM a base image that the engine has; one that it has not is said, with what it said."""
     settings = engine.settings(image="doorward-test-file", base=engine.image(), pool=0)
@@ -418,11 +420,8 @@ async def test_an_image_from_the_dockerfile(engine: Any, executing: Any, host: A
         assert "rootfs" in (error.value.hint or "")
 
 
-async def test_a_python_that_is_too_old(engine: Any, host: Any, tmp_path: Path) -> None:
+async def test_a_python_that_is_too_old(engine: Any, host: Any, tmp_path: Path, busybox: str) -> None:
     """Refused when the image is made."""
-    busybox = shutil.which("busybox")
-    if busybox is None:
-        pytest.skip("busybox is absent: .ci/peers installs it")
     archive = tmp_path / "old.tar"
     says = b'#!/bin/sh\necho \'{"version": [3, 8], "place": "/x", "machine": "x86_64", "libc": ["glibc", "2.36"]}\'\n'
     with tarfile.open(archive, "w") as tar:

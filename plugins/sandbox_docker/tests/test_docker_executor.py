@@ -200,6 +200,22 @@ async def test_memory_is_limited(run: Run) -> None:
     assert (await run("1 + 1", limits=Limits(memory_bytes=64 * 2**20)))[0].value == 2
 
 
+@pytest.mark.parametrize("mode", ["cold", "warm"])
+async def test_files_that_need_more_memory_than_there_is(engine: Any, executing: Any, mode: str) -> None:
+    """They end a container for one run, which takes its counts with it. What to set is said."""
+    fill = "with open('big', 'wb') as f:\n    for _ in range(200):\n        f.write(bytes(2**20))"
+    async with executing(engine.settings(pool=0, mode=mode)) as run:
+        with pytest.raises(LimitExceeded, match="more memory than its limit of 64 MiB") as refused:
+            await run(fill, limits=Limits(memory_bytes=64 * 2**20))
+        assert "may have 256 MiB ([executors.docker] scratch): the operator can set [limits] memory" in str(
+            refused.value.hint
+        )
+        assert (await run(fill, limits=Limits(memory_bytes=512 * 2**20)))[0].error is None
+        with pytest.raises(LimitExceeded, match="memory") as refused:
+            await run("b'x' * 10**9", limits=Limits(memory_bytes=512 * 2**20))
+        assert refused.value.hint == "Work on smaller pieces."
+
+
 async def test_the_limit_of_memory_is_a_programs_own(run: Run) -> None:
     """What the container needs for itself is neither taken off nor given on top."""
     take = "held = b'x' * (MIB * 2**20)\nresult = len(held)"

@@ -32,6 +32,7 @@ class Isolated:
     * `room`: the number of sandboxes that it may hold at once.
     * `account`: called for each new sandbox, with its process id on this machine (0 if that is not known); it may be
       awaited.
+    * `more_memory`: what to do, besides working on smaller pieces, where a program needs more memory than its limit.
     * `loaded`: called when the packages are loaded, before the first sandbox.
     * `config`: keys of the zygote's configuration, see `zygote_config`.
     """
@@ -43,5 +44,6 @@ class Isolated:
     unwrap: Callable[[bytes], bytes] | None = None
     room: int = 1
     account: Callable[[int], Account | Awaitable[Account]] | None = None
+    more_memory: str = ""
     loaded: Callable[[], Awaitable[None]] | None = None
     config: Mapping[str, Any] = field(default_factory=dict)

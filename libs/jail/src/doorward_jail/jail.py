@@ -139,6 +139,11 @@ class Jail(asyncio.Protocol):
         return jail
 
     @property
+    def more_memory(self) -> str:
+        """See `Isolated.more_memory`."""
+        return self._isolated.more_memory
+
+    @property
     def has_room(self) -> bool:
         """Whether it can start another sandbox."""
         return (

@@ -183,7 +183,7 @@ class JailSandbox:
                 failed = failure(error)
                 reached = await self._reached()
                 if failed.type == "MemoryError" or "memory" in reached:
-                    raise _too_much_memory(self._limits)
+                    raise self._too_much_memory(self._limits)
                 if "processes" in reached:
                     hint = f"The limit of {self._limits.processes} processes and threads was reached."
                     failed = replace(failed, hint=hint)
@@ -201,19 +201,25 @@ class JailSandbox:
         """The error of a sandbox that ended while its program ran."""
         code = self._connection.gone.result()
         if "memory" in await self._reached():
-            return _too_much_memory(limits)
+            return self._too_much_memory(limits)
         if self._connection.hint:
             return LimitExceeded(self._connection.why, hint=self._connection.hint)
         if self._connection.why:
             return SandboxDied(f"the sandbox was ended: {self._connection.why}")
         if self._speaks.died_of_memory(code, self._last):
-            return _too_much_memory(limits)
+            return self._too_much_memory(limits)
         if code < 0:
             with contextlib.suppress(ValueError):
                 name = signal.Signals(-code).name
                 return SandboxDied(f"the sandbox died of {name}", hint="The program crashed its interpreter.")
         hint = "Set `result` and let the program come to its end."
         return SandboxDied(f"the program ended its process with code {code}", hint=hint)
+
+    def _too_much_memory(self, limits: Limits) -> LimitExceeded:
+        return LimitExceeded(
+            f"the program needed more memory than its limit of {limits.memory_bytes // 2**20} MiB",
+            hint=f"Work on smaller pieces. {self._connection.jail.more_memory}".rstrip(),
+        )
 
     async def _reached(self) -> list[str]:
         return await self._connection.account.reached() if self._connection.account else []
@@ -227,13 +233,6 @@ def _times(said: Any) -> list[float]:
     if len(found) < len(said) or not all(map(math.isfinite, found)):
         raise ValueError("a time that is no number")
     return found
-
-
-def _too_much_memory(limits: Limits) -> LimitExceeded:
-    return LimitExceeded(
-        f"the program needed more memory than its limit of {limits.memory_bytes // 2**20} MiB",
-        hint="Work on smaller pieces.",
-    )
 
 
 def _deaf(*args: object) -> None:

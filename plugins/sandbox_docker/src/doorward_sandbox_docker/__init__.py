@@ -98,6 +98,7 @@ class DockerExecutor(JailExecutor[DockerSettings]):
             said=container.said,
             unwrap=container.unwrap,
             account=lambda pid: account,
+            more_memory=_files_count(limits.memory_bytes, int(self.settings.scratch)),
             loaded=lambda: container.hold(limits.memory_bytes),
             config=config,
         )
@@ -154,3 +155,13 @@ def _written(file: Path, text: str) -> Path:
     except OSError as error:
         raise ExecutorError(f"{file} cannot be written: {error.strerror}", hint="Check the state folder.") from None
     return file
+
+
+def _files_count(memory: int, scratch: int) -> str:
+    """What to do where a program cannot use all of its scratch space, which is memory."""
+    if memory >= scratch:
+        return ""
+    return (
+        f"Files in the sandbox count as memory, and may have {scratch // 2**20} MiB ([executors.docker] scratch): the "
+        "operator can set [limits] memory above that."
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,10 +24,13 @@ _COUNTS = {
 Source: Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/{memory,pids}.rst of Linux.
 """
 
+_CLOCKS_APART_SECONDS = 5
+"""How far the engine's clock may be from ours; and how long at most to wait for the news that a container has ended."""
+
 
 class Account:
     """Tells which limits were reached since the last time. It reads this machine's files if the container is on this
-    machine; else a process in the container does."""
+    machine; else a process in the container does. Of a container that has ended the engine knows what ended it."""
 
     def __init__(self, engine: Engine, id: str, pid: int, python: str) -> None:
         self._engine = engine
@@ -34,13 +38,14 @@ class Account:
         self._python = python
         self._files = list(_here(pid, id))
         self._seen: dict[str, int] = {}
+        self._since = int(time.time()) - _CLOCKS_APART_SECONDS
 
     async def reached(self) -> list[str]:
         """The limits that were reached, of "memory" and "processes"; none if that cannot be known."""
         try:
             lines = _lines(self._files) if self._files else await self._engine.ask(self._asked)
         except (ExecutorError, OSError):
-            return []
+            return await self._at_its_end()
         counted: dict[str, int] = dict.fromkeys(_COUNTS, 0)
         for limit, word, count in (line for line in lines if len(line) == 3):
             if limit in _COUNTS and word == _COUNTS[limit][0] and count.isdecimal():
@@ -54,6 +59,23 @@ class Account:
         would cost every run too much."""
         if self._files:
             await self.reached()
+
+    async def _at_its_end(self) -> list[str]:
+        try:
+            return await self._engine.ask(self._ended_by)
+        except ExecutorError:
+            return []
+
+    def _ended_by(self, client: APIClient) -> list[str]:
+        """What the engine has noted before the end of the container."""
+        wanted = {"container": self._id, "event": ["oom", "die"]}
+        until = int(time.time()) + _CLOCKS_APART_SECONDS
+        for event in client.events(since=self._since, until=until, filters=wanted, decode=True):
+            if event.get("Action") == "oom":
+                return ["memory"]
+            if event.get("Action") == "die":
+                break
+        return []
 
     def _asked(self, client: APIClient) -> list[list[str]]:
         run = client.exec_create(self._id, [self._python, "-ISc", _READ], stderr=False)["Id"]
