@@ -11,7 +11,7 @@ import builtins
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 
 from doorward_sandbox_monty import command_words
 from doorward_sandbox_monty.api_errors import (
@@ -139,7 +139,7 @@ def _edits(tree: ast.Module, places: Places, members: Members, fields: Sequence[
                 yield from _read(node, places)
             case ast.Attribute() if id(node) in read:
                 yield from _read(node, places, _FIELD)
-            case ast.Expr(value=ast.Call(func=function, args=args)) if _ends(function, own):
+            case ast.Expr(value=ast.Call(func=function, args=args) as call) if ends(call, own):
                 start, end = places.of(function)
                 found = _OPENS.match(places.text, end)
                 if args and found:
@@ -208,12 +208,12 @@ def _root(node: ast.expr) -> ast.expr:
     return node
 
 
-def _ends(function: ast.expr, own: set[str]) -> bool:
-    """Whether a call of this ends the program."""
-    match function:
-        case ast.Name(id="exit" | "quit" as name):
+def ends(node: ast.expr, own: Container[str] = ()) -> bool:
+    """Whether an expression ends the program, whose own names are these."""
+    match node:
+        case ast.Call(func=ast.Name(id="exit" | "quit" as name)):
             return name not in own
-        case ast.Attribute(value=ast.Name(id="sys"), attr="exit"):
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="sys"), attr="exit")):
             return True
     return False
 

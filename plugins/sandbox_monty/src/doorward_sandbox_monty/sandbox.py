@@ -16,7 +16,7 @@ import pydantic_monty as monty
 from doorward import Door, DoorwardError, Program, ProgramResult, SandboxDied
 from doorward.sandboxing import awaited, bind, sets_result
 
-from doorward_sandbox_monty import api_errors, command_words, failures, files, rewriting
+from doorward_sandbox_monty import api_errors, command_words, failures, files, rewriting, values
 from doorward_sandbox_monty.calls import Calls
 from doorward_sandbox_monty.modules import stand_in
 from doorward_sandbox_monty.plans import PlanStopped, Unread, sent
@@ -81,7 +81,9 @@ class MontySandbox:
         code, inputs = bind(program.code, program.params)
         modules = self._worker.modules
         before = modules.begin(door, code)
-        code = rewriting.rewritten(code, modules.mentioned, attributes=modules.has_aliases)
+        # a plan asks where the last call stands
+        named = code if program.plan else values.kept(code)
+        code = rewriting.rewritten(named, modules.mentioned, attributes=modules.has_aliases)
         self._repeats = Repeats(program.seed, () if self._keeps else door.times())
         calls = self._calls = Calls(door, self._awaited, self._repeats)
         self._left_to_ask = math.inf if self._keeps else program.limits.questions
@@ -95,15 +97,15 @@ class MontySandbox:
             file = f"<python-input-{self._fed}>"
             self._awaited[file] = _awaited(code)
             calls.unread = Unread.of(code, file) if program.plan else None
+            step = None
             try:
-                value = await self._drive(code, inputs, calls)
+                step = await self._drive(code, inputs, calls)
             except monty.MontyRuntimeError as error:
                 if not failures.ends_well(error):
                     raise
-                value = None
-            value = sent(calls.last) if value is None and calls.last else value
-            if sets_result(code):
-                value = await self._drive("result", {}, calls, unless=(value,))
+            result = await self._drive(values.RESULT, {}, calls, unset=True) if sets_result(code) else None
+            value = await self._value(result or step, calls)
+            value = sent(calls.last) if value is None and calls.last and not result else value
             calls.tell()
             self._classes = self._classes or "class" in code
             return ProgramResult(value=_without_proxies(value, within=self._classes))
@@ -127,9 +129,21 @@ class MontySandbox:
         finally:
             calls.cancel()
 
-    async def _drive(self, code: str, inputs: Mapping[str, Any], calls: Calls, *, unless: tuple[Any, ...] = ()) -> Any:
-        """Feed one text and answer the worker's questions until it has a value. `unless` holds the value to use if the
-        name `result` is not set."""
+    async def _value(self, step: monty.MontyComplete | None, calls: Calls) -> Any:
+        """The value that a text has, of which nothing is made before. Raises: LimitExceeded if it is too large."""
+        seconds = self._worker.steps.worked
+        if step is not None and seconds > values.SUSPICIOUS_SECONDS:
+            inputs = await asyncio.to_thread(values.builtins)
+            counted = await self._drive(values.COUNT, inputs, calls, unset=True)
+            if error := values.too_large(counted and counted.output, seconds):
+                raise error
+        return step and step.output
+
+    async def _drive(
+        self, code: str, inputs: Mapping[str, Any], calls: Calls, *, unset: bool = False
+    ) -> monty.MontyComplete | None:
+        """Feed one text and answer the worker's questions until it has a value. None if it asks for the name of a value
+        that is `unset`."""
         worker, take, through = self._worker, self._worker.steps.take, self._repeats.through
         self._fed += 1
         printed = partial(_printed, worker.steps, calls)
@@ -140,13 +154,13 @@ class MontySandbox:
             self._fed -= 1  # Monty does not count it either when it names texts
             raise
         while not isinstance(step, monty.MontyComplete):
-            if unless and isinstance(step, monty.NameLookupSnapshot) and step.variable_name == "result":
-                return unless[0]
+            if unset and isinstance(step, monty.NameLookupSnapshot) and step.variable_name in ("result", values.VALUE):
+                return None
             self._left_to_ask -= 1
             if self._left_to_ask < 0:
                 raise failures.too_often(worker.limits)
             step = await take(through(await self._answered(step, calls)))
-        return step.output
+        return step
 
     async def _answered(self, step: Any, calls: Calls) -> Callable[[], Any]:
         """Answer a question of the worker. Returns: its next step."""

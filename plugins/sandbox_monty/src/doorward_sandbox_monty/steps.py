@@ -10,6 +10,7 @@ import asyncio
 import concurrent.futures
 import contextlib
 import threading
+import time
 from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -22,6 +23,8 @@ class Steps:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
+        self.worked = 0.0
+        """The processor's time in seconds that the last step took here, most of it for reading what the worker said."""
         self._wanted: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         threading.Thread(target=self._take, name="doorward-monty", daemon=True).start()
 
@@ -47,11 +50,12 @@ class Steps:
             del step  # what it holds must not live until the next
 
     def _taken(self, future: asyncio.Future[T], step: Callable[[], T]) -> None:
-        result, error = None, None
+        result, error, began = None, None, time.thread_time()
         try:
             result = step()
         except BaseException as raised:
             error = raised
+        self.worked = time.thread_time() - began
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
             self._loop.call_soon_threadsafe(_settle, future, result, error)
 
