@@ -33,6 +33,11 @@ class OwningJail(Protocol):
     """Whether each sandbox gets namespaces of its own."""
     dead: asyncio.Event
 
+    @property
+    def more_memory(self) -> str:
+        """See `Isolated.more_memory`."""
+        ...
+
     def holds(self, limits: Limits) -> bool:
         """Whether the jail was made for these limits."""
         ...
