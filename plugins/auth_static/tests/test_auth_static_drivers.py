@@ -70,6 +70,17 @@ async def test_static_sets_another_header(url: str) -> None:
     assert "authorization" not in answer
 
 
+def test_what_an_auth_fills_is_said() -> None:
+    """Functions of its server then have no such parameters."""
+    host = Host(X=KEY)
+    assert host.driver(StaticAuth, {"value": "${X}", "header": "X-Token"}).filled_parameters() == [
+        ("header", "X-Token")
+    ]
+    for place in ("header", "query", "cookie"):
+        driver = host.driver(ApiKeyAuth, {"name": "key", "value": "${X}", "in": place})
+        assert driver.filled_parameters() == [(place, "key")]
+
+
 @pytest.mark.anyio
 async def test_static_replaces_what_the_program_sent(url: str) -> None:
     """A header that a program set under the credential's name does not win."""

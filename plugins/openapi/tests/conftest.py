@@ -107,7 +107,9 @@ async def api(tmp_path: Path, upstream: Upstream, anyio_backend: str) -> AsyncIt
     said."""
     opened: list[OpenAPI] = []
 
-    async def make(document: Any, *, name: str = "openapi.json", auth: Any = None, **settings: Any) -> Api:
+    async def make(
+        document: Any, *, name: str = "openapi.json", auth: Any = None, filled: Any = (), **settings: Any
+    ) -> Api:
         raw = (
             document
             if isinstance(document, bytes)
@@ -122,6 +124,7 @@ async def api(tmp_path: Path, upstream: Upstream, anyio_backend: str) -> AsyncIt
             ServerContext(
                 *("api", OpenAPI.Settings(**settings), tmp_path, tmp_path / "state", lambda: auth),
                 definition=definitions.get,
+                filled=lambda: filled,
             )
         )
         opened.append(source)

@@ -261,6 +261,35 @@ async def test_openapi_ignored_headers(api, operation):
     assert list(made.functions["op"].parameters["properties"]) == ["x_other"]
 
 
+async def test_openapi_parameters_that_the_auth_sends(api, operation):
+    """No program knows them, though a document requires them."""
+    places = [("header", "Api-Key"), ("query", "appid"), ("query", "Api-Key"), ("cookie", "sid"), ("header", "appid")]
+    made = await api(
+        operation(parameters=[{"name": n, "in": place, "required": True, "schema": {}} for place, n in places]),
+        filled=[("header", "api_key"), ("query", "appid"), ("cookie", "sid")],
+    )
+    assert made.functions["op"].parameters["required"] == ["api_key", "appid"]
+    assert [(wire["in"], wire["name"]) for wire in made.functions["op"].data["arguments"]] == [
+        ("query", "Api-Key"),
+        ("header", "appid"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("The ID or URL-encoded path", "Percent-encoded once when it is sent. The ID or URL-encoded path"),
+        ("With a slash, encode it twice", "Percent-encoded once when it is sent. With a slash, encode it twice"),
+        ("The encoding of a video", "The encoding of a video"),
+    ],
+)
+async def test_openapi_path_that_its_readers_have_to_encode(api, operation, said, shown):
+    """A program that did so would send it encoded twice."""
+    variable = {"name": "id", "in": "path", "required": True, "description": said, "schema": {"type": "string"}}
+    made = await api(operation(path="/x/{id}", parameters=[variable]))
+    assert made.functions["op"].parameters["properties"]["id"]["description"] == shown
+
+
 async def test_openapi_body_that_is_no_plain_object(api, operation):
     """Bodies of alternatives, free keys or no object are one `body` argument."""
     for schema in (

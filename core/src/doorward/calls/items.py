@@ -22,6 +22,9 @@ _OUTER_NAMES = ("data", "result", "results", "response", "embedded", "hits")
 _SIDE_LIST_NAMES = {"errors", "warnings", "messages", "links", "errormessages", "warningmessages", "facets", "included"}
 """Names of lists that accompany the items."""
 
+_ALSO_MAIN = "messages"
+"""The one that is the list itself where it has objects and no other list is there: an API of messages."""
+
 _OF_PAGES = re.compile(
     r"(?:odata)?next(?:page[a-z]{0,20}|token|cursor|link|marker|url|uri|offset)?|(?:has|is)?(?:more|truncated|lastpage)"
     r"|total(?:count|results|items|pages|records|hits|elements|size|rows)?|count|page(?:info|size|number|token|count)?"
@@ -59,6 +62,9 @@ def keys_to_items(value: Any, depth: int = 0) -> tuple[str, ...] | None:
         for name, key in plain.items()
         if isinstance(value[key], dict) and (keys := keys_to_items(value[key], depth + 1)) is not None
     }
+    if not found and [_plain(key) for key, inner in value.items() if isinstance(inner, list)] == [_ALSO_MAIN]:
+        key = plain[_ALSO_MAIN]
+        return (key,) if all(isinstance(item, dict) for item in value[key]) else None
     return next(
         (found[name] for name in _OUTER_NAMES if name in found),
         next(iter(found.values())) if len(found) == 1 and not lists else None,

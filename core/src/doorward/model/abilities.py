@@ -6,7 +6,7 @@ base, the author's type checker checks it as well.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
@@ -128,6 +128,14 @@ class SupportsLoginCheck(Protocol):
     """An auth that can say which credentials it has, for `doorward doctor`."""
 
     async def check(self) -> str: ...
+
+
+@runtime_checkable
+class SupportsFilledParameters(Protocol):
+    """An auth that can say which parameters it sends with each request, as their places (`header`, `query`, `cookie`)
+    and names. A source leaves them out of its functions: no program knows their values."""
+
+    def filled_parameters(self) -> Collection[tuple[str, str]]: ...
 
 
 @runtime_checkable

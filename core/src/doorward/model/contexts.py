@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -47,7 +47,9 @@ class ServerContext(Generic[SettingsT]):
     credentials that are revealed in it stay scrubbed until it ends, and not only until that call has ended. `principal`
     is whose source this is. That of `local` is everyone's, unless the server is `per_principal`: an error of a call of
     another principal quotes nothing that somebody else may have sent. `store` is where a source stores what it must
-    remember beyond its functions; `None` where no engine is installed and the configuration names none.
+    remember beyond its functions; `None` where no engine is installed and the configuration names none. `filled` are
+    the parameters that the configured auth sends, as their places (`header`, `query`, `cookie`) and names: they belong
+    to no function.
     """
 
     name: str
@@ -63,6 +65,7 @@ class ServerContext(Generic[SettingsT]):
     outgoing: Callable[[str], str] = str
     principal: str = LOCAL
     store: Store | None = None
+    filled: Callable[[], Collection[tuple[str, str]]] = tuple
 
 
 @dataclass(frozen=True)

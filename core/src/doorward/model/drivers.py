@@ -67,7 +67,8 @@ class Source(Protocol):
 class Auth(Protocol):
     """Adds credentials to outgoing requests. Lives on the host; nothing of it ever enters a sandbox.
 
-    It may have the abilities `SupportsLogin`, `SupportsLogout`, `SupportsLoginCheck` and `SupportsClose` as well.
+    It may have the abilities `SupportsLogin`, `SupportsLogout`, `SupportsLoginCheck`, `SupportsFilledParameters` and
+    `SupportsClose` as well.
     """
 
     Settings: ClassVar[type[Settings]]

@@ -14,6 +14,7 @@ from doorward.model.abilities import (
     HasSettings,
     SupportsBuild,
     SupportsClose,
+    SupportsFilledParameters,
     SupportsLogin,
     SupportsLoginCheck,
     SupportsLogout,
@@ -27,7 +28,7 @@ from doorward.plugins.hookspecs import MAY_WAIT, hookimpl
 
 PROTOCOLS: Mapping[str, tuple[Any, ...]] = {
     "source": (Source, SupportsServerCheck),
-    "auth": (Auth, SupportsLogin, SupportsLogout, SupportsLoginCheck, SupportsClose),
+    "auth": (Auth, SupportsLogin, SupportsLogout, SupportsLoginCheck, SupportsFilledParameters, SupportsClose),
     "store": (Store,),
     "cache": (Cache,),
     "executor": (Executor, SupportsBuild, SupportsMachineCheck),

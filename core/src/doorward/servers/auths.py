@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable
+from collections.abc import AsyncGenerator, Awaitable, Collection
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.access.principals import Principals
 from doorward.config.config import Loaded, Server, module_name
-from doorward.model.abilities import HasBaseUrl, HasOrigins, HasUrl, SupportsClose
+from doorward.model.abilities import HasBaseUrl, HasOrigins, HasUrl, SupportsClose, SupportsFilledParameters
 from doorward.model.contexts import PluginContext
 from doorward.model.drivers import Auth
-from doorward.model.errors import ConfigError, MissingSecret
+from doorward.model.errors import ConfigError, DoorwardError, MissingSecret
 from doorward.model.principals import LOCAL
 from doorward.model.settings import Settings
 from doorward.plugins.hook_answers import expected
@@ -106,6 +106,18 @@ class Auths:
             with self._plugins.blamed("auth", kind, "create_auth", server=server.name):
                 made.append(expected(httpx2.Auth, auth.create_auth()))
         return made[0] if len(made) == 1 else _all(made)
+
+    def filled(self, server: Server, source: Any, principal: str = LOCAL) -> Collection[tuple[str, str]]:
+        """What the auths of a server send, as the places and names of parameters; nothing of those that do not say."""
+        with suppress(DoorwardError):  # whoever opens them is told
+            auths = self.make(server, source, principal)
+            return {
+                place
+                for auth in auths
+                if isinstance(auth, SupportsFilledParameters)
+                for place in auth.filled_parameters()
+            }
+        return ()
 
     def close(self, name: str, principal: str) -> Awaitable[None]:
         """Close the auths that are open now for one server and one principal. One that is opened before the result is

@@ -131,6 +131,7 @@ class SourceMaker:
             self.outgoing(module),
             whose,
             self._store,
+            lambda: self._auths.filled(server, settings, whose),
         )
         made: Source = self._plugins.constructed("source", server.settings.source, context, server=name)
         return made

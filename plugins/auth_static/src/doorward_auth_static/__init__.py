@@ -10,7 +10,7 @@ import binascii
 import json
 import re
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote, unquote_plus
 
@@ -47,6 +47,9 @@ class StaticAuth:
 
     def create_auth(self) -> httpx2.Auth:
         return _auth(self._context, self._add)
+
+    def filled_parameters(self) -> Collection[tuple[str, str]]:
+        return [("header", self._settings.header)]
 
     async def _add(self, request: httpx2.Request) -> None:
         request.headers[self._settings.header] = await _header_value(self._settings.value)
@@ -159,6 +162,9 @@ class ApiKeyAuth:
 
     def create_auth(self) -> httpx2.Auth:
         return _auth(self._context, getattr(self, f"_add_{self._settings.location}"))
+
+    def filled_parameters(self) -> Collection[tuple[str, str]]:
+        return [(self._settings.location, self._settings.name)]
 
     async def _add_header(self, request: httpx2.Request) -> None:
         request.headers[self._settings.name] = await _header_value(self._settings.value)

@@ -86,7 +86,13 @@ class OpenAPI:
         settings = self._settings
         local = _LOCAL if settings.socket else None
         choices = Choices(
-            settings.base_url, list(settings.headers), settings.origins, settings.variables, overlays, local
+            settings.base_url,
+            list(settings.headers),
+            settings.origins,
+            settings.variables,
+            overlays,
+            local,
+            self._server.filled(),
         )
         compiled = await anyio.to_thread.run_sync(compile_document, self._server.name, bundle, choices)
         return replace(compiled, warnings=[*notes, *compiled.warnings])

@@ -41,8 +41,8 @@ _KNOWN = re.compile(r"openapi 3\.[0-2]|openapi 3$|swagger 2")
 @dataclass(frozen=True, slots=True)
 class Choices:
     """The operator's settings for a document: the API's base URL, the names of the headers that are set, other origins
-    that belong to the API, values of server variables, overlays (bytes by URI), and the origin of an API that is
-    reached over a Unix socket, whatever its document says."""
+    that belong to the API, values of server variables, overlays (bytes by URI), the origin of an API that is reached
+    over a Unix socket, whatever its document says, and the places and names of the parameters that the auth sends."""
 
     base_url: str | None = None
     headers: Collection[str] = ()
@@ -50,6 +50,7 @@ class Choices:
     variables: Mapping[str, str] = field(default_factory=dict)
     overlays: Mapping[str, bytes] = field(default_factory=dict)
     local: str | None = None
+    filled: Collection[tuple[str, str]] = ()
 
 
 def compile_document(server: str, bundle: Bundle, choices: Choices | None = None) -> Compiled:
@@ -72,8 +73,13 @@ class _Compiler:
         self._root = _root(self._documents)
         self._url = bundle.root
         self._choices = choices
+        configured = {*choices.filled, *(("header", name) for name in choices.headers)}
         self._operations = Operations(
-            server, self._root, self._documents, self._schemas, set(map(steering.plain, choices.headers))
+            server,
+            self._root,
+            self._documents,
+            self._schemas,
+            {(place, steering.plain(name) if place == "header" else name) for place, name in configured},
         )
         self._variables = servers.Variables(choices.variables)
         named, local = servers.root_base(self._root, choices.local or bundle.root, self._variables), choices.local

@@ -84,12 +84,17 @@ def operations_of(path: str, item: Mapping[str, Any], file: str) -> Iterator[Ope
 
 
 class Operations:
-    """Turns operations into functions. `configured` are the headers that the operator sets, as `steering.plain`
-    writes them. `withheld` counts the parameters that a document declares but no program may give: name and
-    place → number of functions."""
+    """Turns operations into functions. `configured` are the places and names of parameters that the operator sets,
+    those of headers as `steering.plain` writes them. `withheld` counts the parameters that a document declares but no
+    program may give: name and place → number of functions."""
 
     def __init__(
-        self, server: str, root: Mapping[str, Any], documents: Documents, schemas: Schemas, configured: Collection[str]
+        self,
+        server: str,
+        root: Mapping[str, Any],
+        documents: Documents,
+        schemas: Schemas,
+        configured: Collection[tuple[str, str]],
     ) -> None:
         self._server = server
         self._root = root
@@ -221,7 +226,7 @@ class Operations:
     ) -> tuple[str, list[keywords.Keyword]]:
         """The value of `Accept`, and the argument by which a program chooses it: among the media types that the
         document's own parameter of that name lists, else among those of the answers."""
-        if "accept" in self._configured:
+        if ("header", "accept") in self._configured:
             return answer.accept, []
         listed = [p for p in declared if p[0]["in"] == "header" and p[0]["name"].lower() == "accept"]
         own = next(filter(None, (media_choice.declared(*p, self._documents) for p in listed)), [])

@@ -28,6 +28,10 @@ _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
 _NOT_OURS = {"accept", "content-type", "authorization"}
 """Header parameters that have to be ignored according to OpenAPI."""
 
+_ENCODES = re.compile(r"\b(?:url|uri|percent)[ -]?encod|\bencode", re.IGNORECASE)
+_IS_ENCODED = "Percent-encoded once when it is sent. "
+"""Comes before what a document says of a variable of the path that its readers have to encode."""
+
 
 def resolved(
     item: Mapping[str, Any], operation: Mapping[str, Any], file: str, op_file: str, documents: Documents
@@ -59,11 +63,12 @@ def resolved(
 def keywords(
     parameters: list[tuple[dict[str, Any], str]],
     path: str,
-    configured: Collection[str],
+    configured: Collection[tuple[str, str]],
     make: Callable[[dict[str, Any], str], Keyword],
 ) -> Iterator[Keyword]:
-    """A keyword for each parameter, made by `make`. `configured` are the headers that the operator sets, as
-    `steering.plain` writes them: programs may not give those. A path variable that no parameter declares is a string.
+    """A keyword for each parameter, made by `make`. `configured` are the places and names of those that the
+    operator sets, of headers as `steering.plain` writes them: programs may not give those. A path variable that no
+    parameter declares is a string.
 
     Raises: Unusable, BadRef.
     """
@@ -75,7 +80,8 @@ def keywords(
             declared.add(name)
             if name not in templated:
                 continue
-        if where == "header" and not _sent(name, parameter, configured):
+        written = steering.plain(name) if where == "header" else name
+        if (where, written) in configured or (where == "header" and not _sent(name, parameter)):
             continue
         if where not in _USUAL:
             raise Unusable(f"parameter {name[:100]!r} is in {where[:50]!r}, which is not known")
@@ -85,8 +91,8 @@ def keywords(
             yield Keyword(name, "path", {"type": "string"}, required=True)
 
 
-def _sent(name: str, parameter: Mapping[str, Any], configured: Collection[str]) -> bool:
-    if name.lower() in _NOT_OURS or steering.plain(name) in configured:
+def _sent(name: str, parameter: Mapping[str, Any]) -> bool:
+    if name.lower() in _NOT_OURS:
         return False
     if _TOKEN.fullmatch(name):
         return True
@@ -142,7 +148,8 @@ def described(schema: dict[str, Any], parameter: Mapping[str, Any]) -> dict[str,
     """A parameter's schema with the description, the example and the deprecation of the parameter."""
     about: dict[str, Any] = {}
     if text := line(parameter.get("description"), MAX_DESCRIPTION_CHARS):
-        about["description"] = text
+        asks = parameter.get("in") == "path" and _ENCODES.search(text)
+        about["description"] = f"{_IS_ENCODED}{text}"[:MAX_DESCRIPTION_CHARS] if asks else text
     if parameter.get("deprecated") is True:
         about["deprecated"] = True
     if isinstance(example := parameter.get("example"), (str, int, float)) and len(str(example)) <= 60:
