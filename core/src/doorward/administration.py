@@ -59,7 +59,6 @@ _EXPORTS = {
     "plugins.hook_answers": ("expected",),
     "plugins.manager": ("Plugins",),
     "programs.languages": ("is_script", "language_named", "language_of_file"),
-    "programs.parameters": ("parameters_if_readable",),
     "programs.program_text": ("telling_line",),
     "runs.outcomes": ("outcome_failure", "waiting_run"),
     "runs.run_context": ("RunContext",),

@@ -87,7 +87,6 @@ from doorward.plugins.manager import Plugins as Plugins
 from doorward.programs.languages import is_script as is_script
 from doorward.programs.languages import named as language_named
 from doorward.programs.languages import of_file as language_of_file
-from doorward.programs.parameters import parameters_if_readable as parameters_if_readable
 from doorward.programs.program_text import telling_line as telling_line
 from doorward.runs.outcomes import failure as outcome_failure
 from doorward.runs.outcomes import waiting as waiting_run
@@ -181,7 +180,6 @@ __all__ = [
     "nobody_asks",
     "open_store",
     "outcome_failure",
-    "parameters_if_readable",
     "places_in_words",
     "plain_value",
     "planned",

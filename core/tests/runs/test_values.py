@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from doorward.data.values import plain
-from doorward.programs import program_text, script_tokens
+from doorward.programs import program_text
 
 from ..conftest import CONFIG
 
@@ -77,29 +77,6 @@ async def test_a_program_without_a_value_has_a_note(doorward_host: Any, code: st
         outcome = await gate.execute(code)
         assert (outcome.value, outcome.notes) == (None, notes)
         assert (await gate.execute(code, session_id="new")).notes == ()
-
-
-@pytest.mark.parametrize(
-    ("code", "has"),
-    [
-        ("const x = 1", False),
-        ("let a = [\n  1,\n];", False),
-        ("for (const x of [1]) {\n  f(x)\n}", False),
-        ("if (a) { f() } else { g() }", False),
-        ("f();\nfunction f() { return 1 }", False),
-        ("const x = 1\nx", True),
-        ("const x = 1; await f(x)", True),
-        ("const result = 1", True),
-        ("export default 1", True),
-        ("const x =\n  f()", True),  # not certain
-        ("({ a: 1 })", True),
-        ("[1]", True),
-        ("", False),
-    ],
-)
-def test_scripts_that_have_no_value(code: str, has: bool) -> None:
-    """Only where that is certain."""
-    assert script_tokens.has_value(code) is has
 
 
 def test_programs_that_cannot_be_read_may_have_a_value() -> None:

@@ -6,12 +6,13 @@ base, the author's type checker checks it as well.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from doorward.model.functions import Function
     from doorward.model.interaction import LoginPrompt
+    from doorward.model.programs import Failure
     from doorward.model.settings import Settings
 
 
@@ -204,6 +205,42 @@ class SupportsMachineCheck(Protocol):
     `doorward sandbox probe`."""
 
     async def check(self) -> Sequence[str]: ...
+
+
+@runtime_checkable
+class ReadsPrograms(Protocol):
+    """An executor that reads programs in languages other than Python: parameters with their defaults, which are JSON;
+    whether a program ends with a value or sets `result`; and a hint for an error of one."""
+
+    def parameters_of(self, code: str) -> Mapping[str, Any]: ...
+
+    def has_value(self, code: str) -> bool: ...
+
+    def hint_for(self, error: Failure, code: str, names: KnownNames) -> str | None: ...
+
+
+class KnownNames(Protocol):
+    """What a hint for an error of a program can say of names."""
+
+    def members(self, module: str) -> Collection[str] | None:
+        """The names in a module that the program can import; `None` if it cannot."""
+        ...
+
+    def near(self, module: str, name: str) -> str | None:
+        """A hint for a name that a module does not have."""
+        ...
+
+    def no_module(self, name: str) -> str:
+        """A hint for a module that does not exist."""
+        ...
+
+    def unknown(self, name: str) -> str:
+        """A hint for a name that nothing has defined; "" if there is none."""
+        ...
+
+    def answered(self) -> str | None:
+        """What an answer really was, if the error is about its parts."""
+        ...
 
 
 # Of the settings of executors.

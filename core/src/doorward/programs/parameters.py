@@ -1,4 +1,4 @@
-"""Finds the parameters of a program in its source, checks new values for them, and binds them.
+"""Finds the parameters of a program in Python in its source, checks new values for them, and binds them.
 
 A new value never becomes source text; see `bind`.
 """
@@ -14,7 +14,6 @@ from typing import Any
 from doorward.data.near_names import nearest
 from doorward.model.errors import InvalidProgram
 from doorward.programs.accumulators import changed
-from doorward.programs.languages import PYTHON, is_script
 from doorward.programs.program_text import line_starts, parse
 
 PARAMETER_PREFIX = "__param_"
@@ -22,29 +21,23 @@ PARAMETER_PREFIX = "__param_"
 that name."""
 
 
-def parameters(code: str, language: str = PYTHON) -> dict[str, Any]:
+def parameters(code: str) -> dict[str, Any]:
     """The parameters of a program with their defaults: top-level assignments of JSON literals, plain or annotated, to
     names that get no other literal at the top level. A variable that begins empty and is changed later is no
-    parameter: the program fills it. A program of a language that core cannot read has none.
+    parameter: the program fills it.
 
     Raises: InvalidProgram.
     """
-    if is_script(language):
-        from doorward.programs.script_parameters import literals  # the start does not wait for it
-
-        return {name: each.value for name, each in literals(code).items()}
-    if language != PYTHON:
-        return {}
     tree = parse(code)
     gathered = changed(tree)
     return {name: value for name, (_, value) in _literals(tree).items() if value or name not in gathered}
 
 
-def parameters_if_readable(code: str, language: str = PYTHON) -> dict[str, Any]:
+def parameters_if_readable(code: str) -> dict[str, Any]:
     """The parameters; none if the program cannot be parsed: guards or the executor say what is wrong with it, and
     where."""
     try:
-        return parameters(code, language)
+        return parameters(code)
     except InvalidProgram:
         return {}
 
@@ -133,17 +126,11 @@ def json_type(value: Any) -> str:
             return "object"
 
 
-def bind(code: str, params: Mapping[str, Any], language: str = PYTHON) -> tuple[str, dict[str, Any]]:
+def bind(code: str, params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """For executors that take only text: the program with a reserved name in the place of each replaced literal, and
     the values to bind before it starts. Line numbers stay the same. Parameters that the program does not assign are
     bound under their own names.
     """
-    if is_script(language):
-        from doorward.programs.script_parameters import replaced
-
-        return replaced(code, params, PARAMETER_PREFIX)
-    if language != PYTHON:
-        return code, dict(params)
     known = _literals(parse(code)) if params else {}
     text, names = code.encode(), {}
     starts = line_starts(text)

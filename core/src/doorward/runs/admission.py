@@ -17,7 +17,7 @@ from doorward.model.outcomes import Outcome
 from doorward.model.principals import Principal
 from doorward.model.programs import CachedProgram, Program
 from doorward.programs.languages import PYTHON, named
-from doorward.programs.parameters import check, check_names, check_used, parameters_if_readable
+from doorward.programs.parameters import check, check_names, check_used
 from doorward.runs.outcomes import failure
 
 if TYPE_CHECKING:
@@ -60,15 +60,16 @@ class Admission:
         principal: str,
         params: Mapping[str, Any] | None,
         *,
+        known: Mapping[str, Any],
         language: str = PYTHON,
         session_id: str = "",
         **more: Any,
     ) -> tuple[Program, dict[str, Any]]:
-        """A new program, and all its parameters with their values; `more` as for `program`.
+        """A new program, and all its parameters with their values: those `known` with their defaults, and `params`.
+        `more` as for `program`.
 
         Raises: InvalidProgram, InvalidArguments.
         """
-        known = parameters_if_readable(code, language)
         values = self._artefacts.in_params(params or {}, principal)
         check({name: value for name, value in values.items() if name in known}, known)
         check_names(values)

@@ -98,6 +98,7 @@ class Execution:
                 code,
                 principal,
                 params,
+                known=self._languages.parameters(code, language),
                 description=description,
                 functions=functions,
                 sampling=sampling,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from doorward.calls.artefacts import PREFIX
 from doorward.data.near_names import nearest
 from doorward.model.names import qualified
 from doorward.model.programs import Failure, Frame, Program
-from doorward.programs.languages import is_script
+from doorward.programs.languages import PYTHON, is_script
 
 if TYPE_CHECKING:
     from doorward.runs.run_context import RunContext
@@ -56,15 +57,37 @@ def complete(error: Failure, run: RunContext, program: Program, executors: Execu
         return error
     if error.type == "PlanStopped":
         return replace(error, hint=_PLAN_STOPPED)
-    if is_script(program.language):
-        from doorward.runs.script_hints import script_hint  # the start does not wait for it
-
-        hint = script_hint(error, run, program, _near, no_server) or _hint(error, run)
+    if program.language != PYTHON:
+        names = _Names(error, run)
+        hint = executors.read(program.language, "hint_for", error, program.code, names, default=None)
+        hint = hint or _hint(error, run)
         return replace(error, hint=hint or _read_as(error, program.language, executors))
     hint = _hint(error, run) or _read_as(error, program.language, executors)
     if error.kind == "program" and executor in executors.names:
         hint = " ".join(filter(None, [hint, _of_the_sandbox(error, run, program, executors, executor)]))
     return replace(error, hint=hint or None)
+
+
+class _Names:
+    """What is known of names, for the hint of an executor; see `KnownNames`."""
+
+    def __init__(self, error: Failure, run: RunContext) -> None:
+        self._error, self._run = error, run
+
+    def members(self, module: str) -> Collection[str] | None:
+        return self._run.members(module)
+
+    def near(self, module: str, name: str) -> str | None:
+        return _near(self._run, module, name)
+
+    def no_module(self, name: str) -> str:
+        return no_server(name, self._run)
+
+    def unknown(self, name: str) -> str:
+        return self._run.names.hint(name)
+
+    def answered(self) -> str | None:
+        return self._run.hint(self._error)
 
 
 def _read_as(error: Failure, language: str, executors: Executors) -> str | None:

@@ -33,8 +33,8 @@ from doorward.plugins.failures import kind_of
 from doorward.plugins.hook_answers import Answer
 from doorward.plugins.hooks import AwaitedAnswer
 from doorward.plugins.layers import RunLayers
-from doorward.programs import program_text, script_tokens
-from doorward.programs.languages import is_script
+from doorward.programs import program_text
+from doorward.programs.languages import PYTHON
 from doorward.runs import hints
 from doorward.runs.next_call import next_call
 from doorward.runs.outcomes import failure, reading, succeeded, waiting
@@ -309,7 +309,7 @@ class Runs:
                         place.update(keep_bytes(content, number, run))
                     read.written = await done(written, read.value, large=is_large(read.value))
                 outcome = succeeded(read.value, read.written, run, ms=_ms_since(started), **common)
-                return replace(outcome, notes=(*outcome.notes, *_without_value(program, run, outcome)))
+                return replace(outcome, notes=(*outcome.notes, *_without_value(program, run, outcome, self._executors)))
             except LimitExceeded as exceeded:  # it is too large to be kept
                 error = failure(exceeded)
         error = replace(
@@ -363,11 +363,16 @@ def _defect(run: RunContext, error: Exception) -> ProgramResult:
     return ProgramResult(error=Failure("executor", kind_of(error), "the executor failed inside Doorward", hint=hint))
 
 
-def _without_value(program: Program, run: RunContext, outcome: Outcome) -> Iterator[str]:
+def _without_value(program: Program, run: RunContext, outcome: Outcome, executors: Executors) -> Iterator[str]:
     """A note on a program that ran for nothing that anybody sees. A session keeps what it made."""
     seen = outcome.value is not None or outcome.printed or outcome.artefacts or run.session or program.plan
-    has_value = script_tokens.has_value if is_script(program.language) else program_text.has_value
-    if not seen and program.code and not has_value(program.code):
+    if seen or not program.code:
+        return
+    if program.language == PYTHON:
+        has_value = program_text.has_value(program.code)
+    else:
+        has_value = executors.read(program.language, "has_value", program.code, default=True)
+    if not has_value:
         yield "the program has no value: set `result`, or end with an expression"
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from doorward.access.slots import NOTICE_SECONDS, Slots, SlotSandbox
 from doorward.config.config import Loaded
 from doorward.config.settings import Config
 from doorward.data.quoting import in_a_line
-from doorward.model.abilities import HasPackages, HasPaths, HasReady, HasSlots, HasWait
+from doorward.model.abilities import HasPackages, HasPaths, HasReady, HasSlots, HasWait, ReadsPrograms
 from doorward.model.errors import DoorwardError, ExecutorError, PluginError, SandboxDied, Unsupported
 from doorward.model.executors import Capabilities, Executor, Sandbox
 from doorward.model.settings import Settings
@@ -25,6 +26,8 @@ from doorward.sandboxes.packages import DISTRIBUTIONS, modules_of
 if TYPE_CHECKING:
     from doorward.model.programs import Program
     from doorward.plugins.manager import Plugins
+
+T = TypeVar("T")
 
 _DEFAULT_SLOTS = 16
 """Sandboxes at once, for an executor that does not declare `slots`."""
@@ -115,6 +118,17 @@ class Executors:
             return language in self.languages(name)
         except DoorwardError:
             return True
+
+    def read(self, language: str, what: str, *given: Any, default: T) -> T:
+        """What the first executor that reads programs of a language says of one (`ReadsPrograms`); `default` where none
+        does, or where it fails."""
+        for name in self.names:
+            with contextlib.suppress(DoorwardError):
+                executor = self.get(name) if language in self.languages(name) else None
+                if isinstance(executor, ReadsPrograms):
+                    with self._blamed(name, what):
+                        return cast("T", getattr(executor, what)(*given))
+        return default
 
     def repeats(self, name: str) -> bool:
         """Whether a program runs there a second time as it did the first."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from doorward.data.near_names import nearest
 from doorward.model.errors import DoorwardError, InvalidArguments, Unsupported
 from doorward.packages.install_hints import executors_of
 from doorward.programs.languages import JSON, PYTHON, is_script, named
+from doorward.programs.parameters import parameters_if_readable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from doorward.sandboxes.executors import Executors
 
@@ -61,6 +62,13 @@ class Languages:
                 hint='A session has one language: open another with session_id="new".',
             )
         return language or of_session or self.default
+
+    def parameters(self, code: str, language: str) -> Mapping[str, Any]:
+        """The parameters of a program with their defaults. One that cannot be read, or whose language no executor
+        reads, has none: its values are set by their names."""
+        if language == PYTHON:
+            return parameters_if_readable(code)
+        return self._executors.read(language, "parameters_of", code, default={})
 
     def checked(self, asked: str) -> str:
         """The language that a caller means; "" if none is named. Raises: Unsupported if no executor runs it."""

@@ -7,9 +7,10 @@ import re
 from typing import Any
 
 from doorward import Capabilities, Door, DoorwardError, Failure, PluginContext, Program, ProgramResult, Settings
-from doorward.sandboxing import bind
+from doorward.abilities import KnownNames
 
 _CALL = re.compile(r"await (\w+)\.(\w+)\((.*)\)")
+_MISSING = re.compile(r"(\w+)\.(\w+) is not a function")
 _SET = re.compile(r"(?:const|let) (\w+)(?:: \w+)? = (.*?);?")
 
 
@@ -26,6 +27,20 @@ class Scripted:
         """See `doorward.Executor.capabilities`."""
         return Capabilities("a few statements", "none", sessions=True, languages=("typescript", "javascript"))
 
+    def parameters_of(self, code: str) -> dict[str, Any]:
+        """See `doorward.abilities.ReadsPrograms`."""
+        found = [match for line in code.splitlines() if (match := _SET.fullmatch(line)) and _is_json(match[2])]
+        return {match[1]: json.loads(match[2]) for match in found}
+
+    def has_value(self, code: str) -> bool:
+        """See `doorward.abilities.ReadsPrograms`."""
+        return _SET.fullmatch(code.splitlines()[-1]) is None
+
+    def hint_for(self, error: Failure, code: str, names: KnownNames) -> str | None:
+        """See `doorward.abilities.ReadsPrograms`."""
+        missing = _MISSING.search(error.message)
+        return names.near(missing[1], missing[2]) if missing else names.answered()
+
     async def open(self, program: Program, *, session: bool = False) -> _Running:
         """See `doorward.Executor.open`."""
         return _Running()
@@ -39,12 +54,13 @@ class _Running:
         self._names: dict[str, Any] = {}
 
     async def run(self, program: Program, door: Door) -> ProgramResult:
-        code, given = bind(program.code, program.params, program.language)
         names, value = self._names, None
-        names |= given
-        for number, line in enumerate(code.splitlines(), 1):
+        names |= program.params
+        for number, line in enumerate(program.code.splitlines(), 1):
             try:
                 found = _SET.fullmatch(line)
+                if found and found[1] in program.params:
+                    continue
                 value = await self._value(found[2] if found else line, door)
                 names[found[1] if found else ""] = value
             except DoorwardError as error:
@@ -70,3 +86,11 @@ class _Running:
 
 class _Wrong(Exception):
     """An error of the program: its type, and what it says."""
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True

@@ -97,7 +97,7 @@ async def _run(
         whole = limits.model_copy(update={"inline": limits.of_run().result_bytes})
         loaded = replace(loaded, config=loaded.config.model_copy(update={"limits": whole}))
     async with project.gateway(loaded) as gate:
-        values = _values(code, params, language or gate.languages.default)
+        values = _values(gate, code, params, language or gate.languages.default)
         mode, may_call = "plan" if plan else "run", functions or None
         outcome = await gate.execute(
             code,
@@ -153,15 +153,9 @@ def _new(folder: Path, name: str, number: int) -> BinaryIO:
     return (folder / f"{path.stem}-{secrets.token_hex(8)}{path.suffix}").open("xb")
 
 
-def _values(code: str, params: tuple[str, ...], language: str) -> dict[str, Any]:
+def _values(gate: Gateway, code: str, params: tuple[str, ...], language: str) -> dict[str, Any]:
     """The parameters. A value stays text if the default of its parameter is text: `--param id=12` fits `id = "7"`."""
-    from doorward import InvalidProgram
-    from doorward.sandboxing import parameters
-
-    try:
-        known = parameters(code, language)
-    except InvalidProgram:
-        known = {}
+    known = gate.languages.parameters(code, language)
     return {name: parsed(text, partial(_fits, known.get(name))) for name, text in pairs(params).items()}
 
 

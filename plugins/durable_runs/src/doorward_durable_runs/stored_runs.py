@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from anyio import to_thread
 from doorward import LOCAL, DoorwardError, Outcome, Service, Wait
-from doorward.administration import parameters_if_readable, thread_to_its_end
+from doorward.administration import thread_to_its_end
 from doorward.administration import waiting_run as waiting
 
 from doorward_durable_runs.journal.journals import TooEarly
@@ -59,7 +59,7 @@ class StoredRuns:
         except DoorwardError as error:
             return self._gateway.admission.refused(error, "", principal or LOCAL)
         program = self.again(given, stored, principal)
-        known = {**parameters_if_readable(program.code, program.language), **program.params}
+        known = {**self._gateway.languages.parameters(program.code, program.language), **program.params}
         outcome = await self._gateway.execution.run(program, known, None, client, journal)
         return without_plan(outcome) if journal.interceptor is not None else outcome
 

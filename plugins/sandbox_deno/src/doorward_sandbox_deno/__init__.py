@@ -2,7 +2,7 @@
 namespaces without any network.
 
 What happens around a sandbox (jails, warm sandboxes, sessions, frames) is the job of `doorward_jail`; this plugin reads
-programs (`program_text.py`), and runs them in Deno (`inside/`).
+programs (`program_text.py`, `reading.py`), and runs them in Deno (`inside/`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 from doorward import Capabilities, Limits
 from doorward_jail import Account, NsjailedExecutor, Shows, default_python, interpreter
 
+from doorward_sandbox_deno.reading import ReadsScripts
 from doorward_sandbox_deno.settings import DenoSettings
 from doorward_sandbox_deno.speech import DenoSpeech
 
@@ -43,7 +44,7 @@ _ENVIRONMENT = {
 """The whole environment of Deno; programs may not read it."""
 
 
-class DenoExecutor(NsjailedExecutor[DenoSettings]):
+class DenoExecutor(ReadsScripts, NsjailedExecutor[DenoSettings]):
     """Runs programs in Deno. Each sandbox is a process of its own, parked until it gets its program."""
 
     Settings = DenoSettings

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from doorward import Door, Program
-from doorward.sandboxing import Aliases, bind
+from doorward.sandboxing import Aliases
 from doorward.values import python_name
 from doorward_jail import Speech
 
@@ -35,8 +35,9 @@ class DenoSpeech(Speech):
 
     async def program(self, program: Program, door: Door) -> tuple[dict[str, Any], bytes]:
         from doorward_sandbox_deno import program_text
+        from doorward_sandbox_deno.script_parameters import bound
 
-        code, values = bind(program.code.removeprefix("\ufeff"), program.params, program.language)
+        code, values = bound(program.code.removeprefix("\ufeff"), program.params)
         work = partial(program_text.read, code)
         text = work() if len(code) < _SHORT_CHARACTERS else await asyncio.to_thread(work)
         aliases = door.aliases(code)

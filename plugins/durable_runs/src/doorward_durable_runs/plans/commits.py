@@ -24,7 +24,6 @@ from doorward import (
 from doorward.administration import (
     Waiting,
     nobody_asks,
-    parameters_if_readable,
     thread_to_its_end,
 )
 from doorward.administration import dump_json as dump
@@ -173,7 +172,7 @@ class Plans:
         held.pop_all()
         said.committed = True
         program = self._runs.again(stored.given, said, run.program.principal)  # its time begins now
-        known = {**parameters_if_readable(program.code, program.language), **program.params}
+        known = {**self._gateway.languages.parameters(program.code, program.language), **program.params}
         return without_plan(await self._gateway.execution.run(program, known, None, client, journal, whole=run))
 
     def _claimed(self, plan: str, principal: str | None) -> tuple[RunFile, StoredRun]:

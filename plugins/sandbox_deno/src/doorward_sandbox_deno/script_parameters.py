@@ -12,7 +12,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from doorward.programs.script_tokens import Token, tokens
+from doorward_sandbox_deno.script_tokens import Token, tokens
+
+PARAMETER_PREFIX = "__param_"
+"""The name in the place of a replaced literal begins so."""
 
 _DECLARE = ("const", "let", "var")
 _WORDS = {"true": True, "false": False, "null": None}
@@ -199,13 +202,14 @@ def _changed(read: Sequence[Token], names: set[str]) -> set[str]:
     return found
 
 
-def replaced(code: str, params: Mapping[str, Any], prefix: str) -> tuple[str, dict[str, Any]]:
-    """See `parameters.bind`."""
+def bound(code: str, params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The program with a reserved name in the place of each replaced literal, and the values to bind before it starts.
+    Line numbers stay the same. Parameters that the program does not assign are bound under their own names."""
     known, values = literals(code) if params else {}, {}
     for name, value in params.items():
-        values[prefix + name if name in known else name] = value
+        values[PARAMETER_PREFIX + name if name in known else name] = value
     spans = sorted(((known[name], name) for name in params if name in known), key=lambda each: -each[0].start)
     for literal, name in spans:
         lines = code.count("\n", literal.start, literal.end)
-        code = f"{code[: literal.start]}({prefix}{name}{chr(10) * lines}){code[literal.end :]}"
+        code = f"{code[: literal.start]}({PARAMETER_PREFIX}{name}{chr(10) * lines}){code[literal.end :]}"
     return code, values

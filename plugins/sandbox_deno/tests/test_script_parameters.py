@@ -7,13 +7,19 @@ import time
 from typing import Any
 
 import pytest
-from doorward.programs.languages import named, of_file
-from doorward.programs.parameters import PARAMETER_PREFIX, bind, parameters
-from doorward.programs.script_tokens import tokens
+from doorward_sandbox_deno.reading import ReadsScripts
+from doorward_sandbox_deno.script_parameters import PARAMETER_PREFIX, bound
+from doorward_sandbox_deno.script_tokens import has_value, tokens
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ..conftest import TEXT
+HOSTILE = ['"""\nimport os\n"""', "'''", "\\", '"])\n', "\n\nx = 1", "#\r", "\x00", "\u202e", "\u2028", "\ud800"]
+"""Texts of hostile specifications."""
+
+TEXT = st.one_of(
+    st.sampled_from(["a", "b", "class", "a-b", "__x", "__debug__", "str", "ｘ", *HOSTILE]), st.text(max_size=10)
+)
+parameters = ReadsScripts().parameters_of
 
 
 @pytest.mark.parametrize(
@@ -42,25 +48,19 @@ from ..conftest import TEXT
 )  # fmt: skip
 def test_which_literals_are_parameters(code: str, found: dict[str, Any]) -> None:
     """Top-level declarations of one name and a literal of JSON, typed or not; what is not certainly one, is none."""
-    assert parameters(code, "typescript") == parameters(code, "javascript") == found
-
-
-def test_other_languages_have_none() -> None:
-    """Core cannot read a language that it does not know: values are then set by their names."""
-    assert parameters("days = 1", "ruby") == {}
-    assert bind("days = 1", {"days": 2}, "ruby") == ("days = 1", {"days": 2})
+    assert parameters(code) == found
 
 
 def test_values_are_bound_and_lines_stay() -> None:
     """A new value never becomes text of the program, and the lines of errors are those of the author."""
     code = "const ids: number[] = [\n  1,\n];\nconst city = 'Oslo'; const late = 1\nthrow new Error()"
-    text, values = bind(code, {"ids": ["'); evil('"], "city": "x", "more": 1}, "typescript")
+    text, values = bound(code, {"ids": ["'); evil('"], "city": "x", "more": 1})
     assert (
         text
         == f"const ids: number[] = ({PARAMETER_PREFIX}ids\n\n);\nconst city = ({PARAMETER_PREFIX}city); const late = 1\nthrow new Error()"
     )
     assert values == {f"{PARAMETER_PREFIX}ids": ["'); evil('"], f"{PARAMETER_PREFIX}city": "x", "more": 1}
-    assert bind(code, {}, "typescript") == (code, {})
+    assert bound(code, {}) == (code, {})
 
 
 PIECES = ["const ", "a", "b", ": ", "=", "[", "]", "{", "}", "(", ")", ",", ";", "\n", "'", '"', "`", "${", "/", "\\", "*", "1", "-"]  # fmt: skip
@@ -76,7 +76,7 @@ def test_any_text_is_read(code: str) -> None:
         assert token.start >= at
         assert code[token.start : token.end] == token.text
         at = token.end
-    json.dumps(parameters(code, "typescript"))
+    json.dumps(parameters(code))
 
 
 @pytest.mark.slow
@@ -86,19 +86,28 @@ def test_any_text_is_read(code: str) -> None:
 def test_hostile_text_is_read_soon(piece: str) -> None:
     """16 KiB of a text that is wrong everywhere take no time that grows with its square (four seconds)."""
     started = time.process_time()
-    parameters(piece * (2**14 // len(piece)), "typescript")
+    parameters(piece * (2**14 // len(piece)))
     assert time.process_time() - started < 2
 
 
-def test_the_names_of_languages() -> None:
-    """Short names mean the same; unknown words stay; a file says its language by its end."""
-    assert [named(word) for word in ("TS", "js ", "py", "ruby", "")] == [
-        "typescript",
-        "javascript",
-        "python",
-        "ruby",
-        "",
-    ]
-    assert [of_file(name) for name in ("a.ts", "b/c.MTS", "d.js", "e.mjs", "f.py", "g.tsx", "-", "ts")] == [
-        *("typescript", "typescript", "javascript", "javascript", "python", "", "", ""),
-    ]  # fmt: skip
+@pytest.mark.parametrize(
+    ("code", "has"),
+    [
+        ("const x = 1", False),
+        ("let a = [\n  1,\n];", False),
+        ("for (const x of [1]) {\n  f(x)\n}", False),
+        ("if (a) { f() } else { g() }", False),
+        ("f();\nfunction f() { return 1 }", False),
+        ("const x = 1\nx", True),
+        ("const x = 1; await f(x)", True),
+        ("const result = 1", True),
+        ("export default 1", True),
+        ("const x =\n  f()", True),  # not certain
+        ("({ a: 1 })", True),
+        ("[1]", True),
+        ("", False),
+    ],
+)
+def test_scripts_that_have_no_value(code: str, has: bool) -> None:
+    """Only where that is certain."""
+    assert has_value(code) is has
