@@ -44,6 +44,23 @@ async def test_openapi_packed_documents(tmp_path, operation, pack):
     assert [f.name for f in made.functions] == ["op"]
 
 
+@pytest.mark.parametrize(
+    ("spec", "advice"),
+    [
+        ("127.0.0.1:8604/openapi.json", "it begins with http://"),
+        ("localhost:8604/openapi.json", "it begins with http://"),
+        ("api.example.com/openapi.json", "it begins with https://"),
+        ("specs/api.json", "It is a path"),
+        ("api.json", "It is a path"),
+    ],
+)
+async def test_openapi_url_without_a_scheme(tmp_path, spec, advice):
+    """It is taken for a path, and the error says what is missing."""
+    with pytest.raises(ConfigError, match="there is no file") as raised:
+        await source(tmp_path, spec=spec).compile()
+    assert advice in raised.value.hint
+
+
 async def test_openapi_missing_file(tmp_path):
     """A file that is not there is a ConfigError with its whole path."""
     with pytest.raises(ConfigError, match="nowhere") as raised:

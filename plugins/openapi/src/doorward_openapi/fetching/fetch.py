@@ -58,6 +58,10 @@ def digest(bundle: Bundle) -> str:
     return total.hexdigest()
 
 
+_HOST = re.compile(r"(?:[\w-]+\.)*[\w-]+(?P<port>:\d{1,5})/|(?:[\w-]+\.)+(?:com|net|org|io|dev|local)/")
+"""What a URL without its scheme begins with."""
+
+
 def _and_of(url: str, origins: Sequence[str]) -> list[str]:
     """`origins` and the origin of the configured URL, which may redirect to another one."""
     parts = urlsplit(url)
@@ -71,6 +75,8 @@ def _read_all(spec: str, folder: Path, place: str) -> tuple[str, dict[str, bytes
     raw = _read(path, place)
     if raw is None:
         hint = "It is a path, relative to the configuration file, or a URL."
+        if host := _HOST.match(spec):
+            hint = f"If it is a URL, it begins with {'http' if host['port'] else 'https'}://."
         raise ConfigError(f"there is no file {str(path)!r}", place=place, hint=hint)
     root = path.as_uri()
     files = {root: raw}
