@@ -479,6 +479,16 @@ result = left
 
 
 @pytest.mark.slow
+async def test_podman_uses_the_runtime_that_is_asked_for(podman: Any, executing: Any) -> None:
+    """It has one for all containers, and says nothing where another is asked for: then there is none."""
+    error = await refused(executing, podman.settings(pool=0, runtime="runsc"))
+    assert error.message.startswith("the container engine would not use the runtime 'runsc', but ")
+    assert error.hint == "Start Podman with it: podman --runtime runsc system service."
+    assert await asyncio.to_thread(podman.empty, 3)
+    async with executing(podman.settings(pool=0, runtime="runc")) as run:
+        assert (await run("1 + 1"))[0].value == 2
+
+
 async def test_podman_shares_no_folder_among_runs(podman: Any, executing: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Podman mounts writable folders of its own into a read-only container: no run finds there what another left, and
     the probe of a second run looks for it. Where a container serves one run, they are too small to matter."""

@@ -98,7 +98,7 @@ class DockerExecutor(JailExecutor[DockerSettings]):
             said=container.said,
             unwrap=container.unwrap,
             account=lambda pid: account,
-            more_memory=_files_count(limits.memory_bytes, int(self.settings.scratch)),
+            more_memory=_files_count(limits.memory_bytes, int(self.settings.scratch)) if self._held else "",
             loaded=lambda: container.hold(limits.memory_bytes),
             config=config,
         )

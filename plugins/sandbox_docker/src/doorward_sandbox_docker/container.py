@@ -7,6 +7,7 @@ import secrets
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from doorward import ExecutorError, Limits, log
@@ -151,6 +152,8 @@ def start(engine: Engine, client: APIClient, config: dict[str, Any]) -> Containe
     made = client.create_container_from_config(config, f"doorward-{secrets.token_hex(6)}")["Id"]
     channel = None
     try:
+        if runtime := config["HostConfig"].get("Runtime"):
+            _check_runtime(client, made, runtime)
         channel = as_socket(client.attach_socket(made, {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}))
         client.start(made)
         about = _about(client, made)
@@ -161,6 +164,19 @@ def start(engine: Engine, client: APIClient, config: dict[str, Any]) -> Containe
             _remove(client, made)
         raise
     return Container(engine, made, about, channel)
+
+
+def _check_runtime(client: APIClient, id: str, wanted: str) -> None:
+    """Podman takes the runtime of its service for every container, whatever is asked. Raises: ExecutorError."""
+    if client.inspect_container(id)["HostConfig"].get("Runtime") == wanted:
+        return
+    answer = client.get(f"{client.base_url}/v4.0.0/libpod/containers/{id}/json")
+    used = answer.json().get("OCIRuntime", "") if answer.status_code == 200 else ""
+    if Path(used).name != Path(wanted).name:
+        raise ExecutorError(
+            f"the container engine would not use the runtime {wanted!r}, but {used or 'its own'}",
+            hint=f"Start Podman with it: podman --runtime {wanted} system service.",
+        )
 
 
 def _about(client: APIClient, id: str) -> Mapping[str, Any]:
