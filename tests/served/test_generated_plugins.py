@@ -210,6 +210,10 @@ WATCHED = (
 ) + PEOPLE
 STORED = 'executor = "monty"\ncache = "none"\nstore = "my_store"\nplugins = []\n[[budgets]]\nruns = 2\n' + PEOPLE
 SEARCHED = 'executor = "monty"\ncache = "none"\nplugins = ["my_search_engine"]\ncapabilities = []\n' + PEOPLE
+DECIDED = (
+    'executor = "monty"\ncache = "none"\nplugins = ["my_decider"]\n[hooks.my_decider.teams]\n"*.add_*" = "ops"\n'
+    + PEOPLE
+)
 LAYERED = 'executor = "monty"\ncache = "none"\nplugins = ["my_layer"]\n' + PEOPLE
 LIST = "import people\npeople.list_people()"
 ANN = {"name": "Ann", "mail": "ann@example.com"}
@@ -318,6 +322,19 @@ async def test_a_layer_answers(generated: dict[str, Plugins], people: str, tmp_p
         asked = len(People.seen)
         assert await agent.value(LIST) == [ANN]
         assert len(People.seen) == asked
+
+
+@pytest.mark.parametrize(("team", "finds"), [("ops", True), ("sales", False)])
+async def test_a_decider_hides(
+    generated: dict[str, Plugins], people: str, tmp_path: Path, team: str, finds: bool
+) -> None:
+    """A function of another team is not found, and cannot be called."""
+    config = f'{DECIDED}[principals.local.attributes]\nteam = "{team}"\n'
+    async with Served(tmp_path, generated["decider"], config, people).stdio() as agent:
+        assert await agent.value(LIST) == [ANN]
+        found = await agent.call("search_functions", query="add person")
+        assert ("people.add_person" in [hit["function"] for hit in found["functions"]]) == finds
+        assert ("error" in await agent.run("import people\npeople.add_person()")) != finds
 
 
 async def test_a_store_counts(generated: dict[str, Plugins], people: str, tmp_path: Path) -> None:
