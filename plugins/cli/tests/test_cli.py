@@ -1250,6 +1250,9 @@ def test_hints_speak_the_command_line(project: Cli, doorward_host: Any) -> None:
     assert in_commands('see get_functions(["doorward"]), list_servers (or doorward.servers()) or search_functions') == (
         "see `doorward show doorward`, `doorward list` or `doorward search`"
     )
+    assert in_commands('commit_plan("ab12"), if it is run with mode="plan"') == (
+        "`doorward runs commit ab12`, if it is run with --plan"
+    )
     (doorward_host.folder / "p.py").write_text("import doorward\ndoorward.nothing_like_it()")
     out = project("run", "p.py").out
     assert "see `doorward show doorward`" in out
@@ -1323,3 +1326,31 @@ def test_log_level(project: Cli, monkeypatch: pytest.MonkeyPatch, variable: dict
     for name, value in variable.items():
         monkeypatch.setenv(name, value)
     assert logs.level(config.load("doorward.toml", environ=os.environ)) == level
+
+
+def test_what_to_do_next_is_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """Not a tool of agents, where a run waits or has made a plan."""
+    from dataclasses import dataclass
+    from types import SimpleNamespace
+
+    from doorward import Outcome
+    from doorward.model.outcomes import Waiting
+    from doorward_cli.shared import WAITS, tell
+
+    @dataclass
+    class Plan:
+        next: str
+
+        def as_lines(self) -> list[str]:
+            return [f"then: {self.next}"]
+
+    project: Any = SimpleNamespace(json=False)
+    waiting = Waiting("approval", "ab12", ("t.make waits",), 'resume_run("ab12")')
+    assert tell(project, Outcome(False, waiting=waiting)) == WAITS
+    told = capsys.readouterr()
+    assert told.err == "Then: doorward runs resume ab12\n"
+    assert "t.make waits" in told.out
+    parts: Any = {"plan": Plan('commit_plan("cd34")')}
+    assert tell(project, Outcome(True, parts=parts)) == 0
+    assert "then: `doorward runs commit cd34`" in capsys.readouterr().out
+    assert "resume_run" not in told.out

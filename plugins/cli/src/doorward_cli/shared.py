@@ -192,6 +192,8 @@ _COMMANDS = (
     (re.compile(r"get_functions\(\[['\"]([^'\"\]]+)['\"]\]\)"), r"`doorward show \1`"),
     (re.compile(r"search_functions\(…, server=['\"](\w+)['\"]\)"), r"`doorward search … --server \1`"),
     (re.compile(r"resume_run\(['\"]([^'\"]+)['\"]\)"), r"`doorward runs resume \1`"),
+    (re.compile(r"commit_plan\(['\"]([^'\"]+)['\"]\)"), r"`doorward runs commit \1`"),
+    (re.compile(r'with mode="plan"'), "with --plan"),
     (re.compile(r"\blist_servers(?: \(or doorward\.servers\(\)\))?"), "`doorward list`"),
     (re.compile(r"\bsearch_functions\b"), "`doorward search`"),
     (re.compile(r"\bget_functions\b"), "`doorward show`"),
@@ -249,11 +251,18 @@ def tell(project: Project, outcome: Outcome) -> int:
     else:
         error = outcome.error and replace(outcome.error, hint=outcome.error.hint and in_commands(outcome.error.hint))
         notes = tuple(map(in_commands, outcome.notes))
-        say(outcome_as_text(replace(outcome, error=error, notes=notes, next="")))
+        waiting = outcome.waiting and replace(outcome.waiting, next="")
+        parts = {key: _told_in_commands(part) for key, part in outcome.parts.items()}
+        say(outcome_as_text(replace(outcome, error=error, notes=notes, next="", waiting=waiting, parts=parts)))
     if outcome.waiting is not None:
         say(f"Then: doorward runs resume {outcome.waiting.run}", err=True)
         return WAITS
     return 0 if outcome.error is None else EXIT_CODES.get(outcome.error.kind, 1)
+
+
+def _told_in_commands(part: Any) -> Any:
+    """A part of an outcome whose `next`, if it has one, says what to do by a command."""
+    return replace(part, next=in_commands(part.next)) if isinstance(getattr(part, "next", None), str) else part
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
