@@ -75,6 +75,7 @@ CAPABILITIES = [
     ),
     Capability("doorward-search", variable=("DOORWARD_SEARCH_VIEW", "[]")),
     Capability("doorward-dist", command="dist"),
+    Capability("doorward-text", plugin="text"),
 ]
 
 
@@ -210,3 +211,26 @@ async def test_what_would_be_stored_is_refused(doorward_host: Host) -> None:
             assert (outcome.waiting, outcome.error and outcome.error.type) == (None, "Refused")
             assert (await gate.execute("await weather.get_forecast(city='Oslo')")).ok
     assert stored.read_bytes() == before
+
+
+async def test_without_texts_everything_is_plain(doorward_host: Host) -> None:
+    """Functions are found, shown and called; a mistake says where it is; secrets stay hidden."""
+    secret = "canary-" + "4711-s3cr3t"
+    text, without = CONFIG + 'token = "${TOKEN}"\n', index(doorward_host, "doorward-text")
+    async with doorward_host.gateway(text, index=without, environ={"TOKEN": secret}) as gate:
+        found = await gate.search_functions("forecast for a city")
+        assert found["functions"][0]["function"] == "weather.get_forecast"
+        (card, missing) = await gate.get_functions(["weather.get_forecast", "weather.get_forecast#City"])
+        assert card["signature"] == "weather.get_forecast(city: string, days?: integer)"
+        assert card["import"] == "from weather import get_forecast"
+        assert "The forecast for a city" in card["text"]
+        assert "error" in missing
+        assert (await gate.execute("await weather.get_forecast(city='Oslo')")).value["high"] == 20.5
+        wrong = (await gate.execute("await weather.get_forecast(city=5)")).error
+        assert wrong is not None
+        assert "weather.get_forecast argument city: " in wrong.message
+        assert card["signature"] in (wrong.hint or "")
+        for code in ("x = await weather.echo_token()\nprint(x)\nresult = x", "await weather.fail()"):
+            outcome = str(await gate.execute(code))
+            assert secret not in outcome
+            assert "[secret]" in outcome

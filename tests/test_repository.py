@@ -159,11 +159,13 @@ def imports(file: Path) -> set[str]:
 @pytest.mark.parametrize("folder", LIBS, ids=named)
 def test_one_name_of_a_library(folder: Path) -> None:
     """Folder `libs/auth_kit`, distribution `doorward-auth-kit`, package `doorward_auth_kit`. It is no driver: what it
-    may give is a command, or the fixtures of pytest."""
+    may give is a command, the fixtures of pytest, or a capability of its own name."""
     about = project(folder)["project"]
     assert about["name"] == f"doorward-{folder.name.replace('_', '-')}"
     assert [f.name for f in (folder / "src").iterdir() if f.name != "__pycache__"] == [f"doorward_{folder.name}"]
-    assert set(about.get("entry-points", {})) <= {"doorward.command", "pytest11"}
+    points = about.get("entry-points", {})
+    assert set(points) <= {"doorward.command", "doorward.plugins", "pytest11"}
+    assert {*points.get("doorward.plugins", {})} <= {folder.name}
 
 
 @pytest.mark.parametrize("folder", PLUGINS, ids=named)
@@ -304,7 +306,7 @@ def test_what_standard_brings() -> None:
         "doorward.executor": {"monty"},
         "doorward.plugins": {
             *("approvals", "ast", "audit_jsonl", "budgets", "clients", "cmd", "compat", "keyring", "plans", "runs"),
-            *("enhance", "program_helpers", "rules", "search", "undo"),
+            *("enhance", "program_helpers", "rules", "search", "text", "undo"),
         },
         "doorward.server_key": {"price", "undo"},
         "doorward.table": {

@@ -41,18 +41,11 @@ from doorward.data.values import cut as cut_value
 from doorward.data.values import plain as plain_value
 from doorward.data.wording import clean as clean
 from doorward.data.words import stems as stems
-from doorward.describe.cards import PARAMETERS as PARAMETERS
-from doorward.describe.cards import describe_class as describe_class
-from doorward.describe.dialects import dialect_of as dialect_of
 from doorward.describe.schemas import BYTES_SCHEMAS as BYTES_SCHEMAS
 from doorward.describe.schemas import Reader as SchemaReader
 from doorward.describe.schemas import kinds as schema_kinds
 from doorward.describe.schemas import table as schema_table
 from doorward.describe.schemas import variants as schema_variants
-from doorward.describe.signatures import prose as prose
-from doorward.describe.signatures import response as response_type
-from doorward.describe.signatures import signature as signature
-from doorward.describe.signatures import with_result as with_result
 from doorward.host.cached_file import CachedFile as CachedFile
 from doorward.host.cached_file import stamp as stamp
 from doorward.host.files import beside as beside
@@ -121,7 +114,6 @@ __all__ = [
     "MIN_SECRET_CHARACTERS",
     "OutcomePart",
     "Outgoing",
-    "PARAMETERS",
     "PLANNED_TEXT",
     "Plugins",
     "Policy",
@@ -151,8 +143,6 @@ __all__ = [
     "clean_text",
     "contained",
     "cut_value",
-    "describe_class",
-    "dialect_of",
     "dump_json",
     "exceeds",
     "expected",
@@ -185,10 +175,8 @@ __all__ = [
     "planned",
     "planned_in",
     "planned_in_words",
-    "prose",
     "qualified",
     "refuse_link",
-    "response_type",
     "resumed_at",
     "run_in_thread",
     "schema_kinds",
@@ -196,7 +184,6 @@ __all__ = [
     "schema_variants",
     "selected",
     "shown_schema",
-    "signature",
     "some",
     "stamp",
     "starts_doorward",
@@ -210,7 +197,6 @@ __all__ = [
     "url_of",
     "visible",
     "waiting_run",
-    "with_result",
     "without_drawn_tokens",
     "write_file",
 ]

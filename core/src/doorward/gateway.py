@@ -28,6 +28,7 @@ from doorward.catalog.function_codec import Report
 from doorward.config import config
 from doorward.config.config import Loaded
 from doorward.config.layers import find_index
+from doorward.describe.texts import TEXTS
 from doorward.finding.plain_search import PlainSearch
 from doorward.host.background_tasks import background_tasks
 from doorward.host.processes import Process
@@ -133,6 +134,7 @@ class Gateway:
             self._kept, self.broker, self.modules, self.artefacts, self.languages, self.ready, self.services,
         )  # fmt: skip
         plugins.hook.gateway_made(gateway=self)
+        self.catalog.texts = self.services.get(TEXTS) or self.catalog.texts
         self.chain()  # layers that cannot be put in order stop the start
 
     @property

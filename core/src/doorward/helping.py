@@ -10,19 +10,16 @@ from doorward.calls.items import at, is_field_of_one, keys_to_items, lists_in
 from doorward.data.offload import done, is_large
 from doorward.model.program_names import PROGRAM_NAMES, ProgramNames
 from doorward.program_api.helper_context import HelperContext
-from doorward.results.value_text import described, shown_key
 
 __all__ = [
     "PROGRAM_NAMES",
     "HelperContext",
     "ProgramNames",
     "at",
-    "described",
     "done",
     "handle",
     "is_field_of_one",
     "is_large",
     "keys_to_items",
     "lists_in",
-    "shown_key",
 ]

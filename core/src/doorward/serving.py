@@ -8,7 +8,6 @@ principals share the slots.
 from __future__ import annotations
 
 from doorward.access.slots import may_take
-from doorward.arguments.validation_messages import mistakes
 from doorward.calls.artefacts import kind_of
 from doorward.config.config import Loaded
 from doorward.config.http_settings import HttpSettings, OAuthSettings
@@ -39,7 +38,6 @@ __all__ = [
     "is_loopback",
     "kind_of",
     "may_take",
-    "mistakes",
     "origin_of",
     "principal_of",
     "seldom",

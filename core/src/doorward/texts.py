@@ -1,8 +1,75 @@
-"""What writers of texts for agents import besides `doorward`: how words of others are quoted."""
+"""What writers of texts for agents import besides `doorward`: the service, schemas as they are read, quotations.
+
+A plugin gives its texts in `gateway_made`: `gateway.services.give(TEXTS, texts)`.
+"""
 
 from __future__ import annotations
 
+from doorward.catalog.observation import Observation
+from doorward.data.clean_text import clean_text, shown_schema, visible
+from doorward.data.held_text import MAX_TEXT_CHARS, holds, may_hold
+from doorward.data.json_writing import dump, exceeds
+from doorward.data.near_names import nearest
 from doorward.data.quoting import apart, in_one_line, indented
+from doorward.data.values import plain
+from doorward.data.wording import MAX_KEY_CHARACTERS, clean
+from doorward.describe.checked_schema import validator, value_validator
+from doorward.describe.schemas import (
+    BYTES_SCHEMAS,
+    MAX_NESTING,
+    Definitions,
+    Reader,
+    declared,
+    kinds,
+    listed,
+    strings,
+    table,
+    variants,
+)
+from doorward.describe.texts import PARAMETERS, TEXTS, Answers, FunctionTexts, Mistaken, Mistakes
+from doorward.model.names import class_name, is_plain, python_name
 from doorward.model.outcomes import Waiting
+from doorward.programs.languages import JSON, is_script
 
-__all__ = ["Waiting", "apart", "in_one_line", "indented"]
+__all__ = [
+    "BYTES_SCHEMAS",
+    "JSON",
+    "MAX_KEY_CHARACTERS",
+    "MAX_NESTING",
+    "MAX_TEXT_CHARS",
+    "PARAMETERS",
+    "TEXTS",
+    "Answers",
+    "Definitions",
+    "FunctionTexts",
+    "Mistaken",
+    "Mistakes",
+    "Observation",
+    "Reader",
+    "Waiting",
+    "apart",
+    "class_name",
+    "clean",
+    "clean_text",
+    "declared",
+    "dump",
+    "exceeds",
+    "holds",
+    "in_one_line",
+    "indented",
+    "is_plain",
+    "is_script",
+    "kinds",
+    "listed",
+    "may_hold",
+    "nearest",
+    "plain",
+    "python_name",
+    "shown_schema",
+    "strings",
+    "table",
+    "validator",
+    "value_validator",
+    "variants",
+    "visible",
+]

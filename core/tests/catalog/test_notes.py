@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from doorward import Function
 from doorward.catalog.notes import FunctionNotes, Notes
-from doorward.describe.dialect import PYTHON
 from doorward.finding.plain_search import PlainSearch
 from doorward.model.search import Search
 
@@ -45,7 +44,7 @@ def test_lines_are_comments_and_bounded() -> None:
     notes = Notes()
     notes.add(Fails())
     notes.add(Known())
-    card = notes.card(function("f"), "python", PYTHON, 800)
+    card = notes.card(function("f"), "python", 800)
     assert card == "\n\n# Known:\n#   one\n#   two result = 1"
     assert notes.summary(function("f")) == "A better one"
     assert notes.arguments(function("f")) == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import sqlite3
 import time
@@ -13,13 +12,10 @@ from typing import Any
 
 import pytest
 from doorward import Compiled, File, Function, LimitExceeded, Reply
-from doorward.administration import signature as written
 from doorward.catalog.catalog import Catalog
+from doorward.catalog.observation import Shape, as_schema
 from doorward.catalog.schema_inference import MAX_PLACES, SchemaInference, bounded, merge, shape
 from doorward.catalog.sqlite_store import SqliteCatalog
-from doorward.describe.cards import describe
-from doorward.describe.signatures import stub
-from doorward.results.observation import Shape, as_schema
 from doorward_testing.samples import Anything
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -95,7 +91,7 @@ def texts(value: Any) -> list[str]:
 @pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(VALUES, max_size=4))
-def test_no_value_is_in_a_shape_and_the_text_is_python(values: list[Any]) -> None:
+def test_no_value_is_in_a_shape(values: list[Any]) -> None:
     """CONTRACT: SRC-23."""
     merged: Shape = {}
     for value in values:
@@ -103,9 +99,6 @@ def test_no_value_is_in_a_shape_and_the_text_is_python(values: list[Any]) -> Non
         assert merge(merged, merged) == merged
     stored = json.dumps(merged)
     assert not [text for value in values for text in texts(value) if text in stored]
-    known = function("f", returns=as_schema(merged))
-    ast.parse(describe(known, lambda name: None, module="weather"))
-    ast.parse(f"{written(known, lambda name: None)}: ...")
 
 
 @pytest.mark.slow
@@ -142,8 +135,8 @@ def test_what_was_seen_is_kept_and_no_compile(tmp_path: Path) -> None:
     other = SchemaInference(Catalog(SqliteCatalog(tmp_path / "catalog.db")))
     read = other.of(known)
     assert read is not None
-    assert read.told() == "observed 3 times, last today, not promised"
-    assert read.told(time.time() + 2 * 86400) == "observed 3 times, last 2 days ago, not promised"
+    assert read.times == 3
+    assert time.time() - read.last < 60
     other.learn(known, [{"b": "x"}])
     other.flush()
     seen.learn(known, [])
@@ -152,9 +145,6 @@ def test_what_was_seen_is_kept_and_no_compile(tmp_path: Path) -> None:
     assert merged is not None
     assert merged.times == 5
     assert set(as_schema(merged.shape)["items"]["properties"]) == {"a", "b"}
-    stubbed = stub([known], lambda name: None, seen.of)
-    assert "-> Any: ...  # list[dict[str, Any]], observed" in stubbed
-    ast.parse(stubbed)
 
 
 def test_what_is_learnt_while_it_is_stored_is_stored_the_next_time(
@@ -243,27 +233,6 @@ def test_it_costs_next_to_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_functions_show_what_was_observed(doorward_host: Any, source: type[Anything]) -> None:
-    """CONTRACT: SRC-23, SRC-25."""
-    source.functions = {"f": function("f"), "typed": function("typed", returns={"type": "object"})}
-    source.answers = {"f": [{"id": 1, "token": "s3cret"}], "typed": {"a": 1}}
-    async with doorward_host.gateway(CONFIG) as gate:
-        assert (await gate.get_functions(["weather.f"]))[0]["signature"] == "def f() -> Any"
-        version = gate.catalog.version()
-        await gate.execute("await weather.f()\nawait weather.typed()")
-        (card,) = await gate.get_functions(["weather.f"])
-        assert card["signature"] == "def f() -> list[FResponseItem]  # observed once, last today, not promised"
-        assert "# The result: observed once, last today, not promised.\nclass FResponseItem(TypedDict" in card["text"]
-        assert "s3cret" not in card["text"]
-        assert "token: str" in (await gate.get_functions(["weather.f#FResponseItem"]))[0]["text"]
-        assert gate.catalog.observation("weather", "typed") is None
-        assert gate.catalog.version() == version
-    async with doorward_host.gateway(CONFIG) as gate:
-        assert "observed once" in (await gate.get_functions(["weather.f"]))[0]["signature"]
-    assert b"s3cret" not in (doorward_host.folder / "state/catalog.db").read_bytes()
-
-
-@pytest.mark.anyio
 async def test_bytes_within_a_result_are_artefacts(doorward_host: Any, source: type[Anything]) -> None:
     """CONTRACT: SRC-18."""
     source.functions = {name: function(name) for name in ("mixed", "many", "large", "whole")}
@@ -324,29 +293,8 @@ async def test_original_names_of_parameters_work(doorward_host: Any, source: typ
         assert await gate.call("weather.f", {"from": "a", "x-auth": "b"}) == 1
         with pytest.raises(Exception, match="two values for 'from_'"):
             await gate.call("weather.f", {"from": "a", "from_": "b"})
-        with pytest.raises(Exception, match="has no parameter 'auth-x'"):
+        with pytest.raises(Exception, match="auth-x"):
             await gate.call("weather.f", {"auth-x": "b"})
-
-
-@pytest.mark.slow
-@pytest.mark.anyio
-@pytest.mark.parametrize("returns", [None, {"type": "string"}])
-@pytest.mark.parametrize(
-    ("answer", "told"), [('{"a": 1}', "JSON: json.loads"), ("{'a': None}", "a Python literal: `import ast`")]
-)
-async def test_a_text_that_holds_values_is_told(
-    doorward_host: Any, source: type[Anything], returns: Any, answer: str, told: str
-) -> None:
-    """On the card of a function that answered one, also where its schema says only that it is text."""
-    source.functions = {"report": function("report", returns=returns), "plain": function("plain", returns=returns)}
-    source.answers = {"report": answer, "plain": "words"}
-    async with doorward_host.gateway(CONFIG) as gate:
-        assert (await gate.execute("await weather.plain()\nresult = [await weather.report()]")).ok
-        report, plain = await gate.get_functions(["weather.report", "weather.plain"])
-        assert f"It is text that holds {told}" in report["text"]
-        assert "-> str" in report["text"]
-        assert "holds" not in plain["text"]
-        assert (await gate.execute("result = {'in': await weather.report()}")).ok
 
 
 def test_fields_that_hold_values_are_told() -> None:

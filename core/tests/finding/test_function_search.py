@@ -91,7 +91,7 @@ async def test_a_narrowed_run_finds_what_it_may_call(doorward_host: Any) -> None
         found, total, texts, servers = (await gate.execute(code, functions=["weather.add_*", "weather.raw"])).value
         assert (found, total) == (["weather.add_station"], 1)
         assert "weather.get_forecast is not among the `functions` that this run may call" in texts[0]
-        assert "def add_station" in texts[1]
+        assert "add_station(city: string" in texts[1]
         assert "2 functions: add_station, raw" in texts[2]
         assert (servers[0]["functions"], servers[0]["first"]) == (2, ["add_station", "raw"])
         assert (await gate.execute(code, functions=[])).value[:2] == [[], 0]

@@ -19,7 +19,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(autouse=True)
 def _installed(doorward_host: Any) -> None:
-    doorward_host.install_real("approvals", "runs", "plans", "doorward-policy-rules", "doorward-store-sqlite")
+    doorward_host.install_real("approvals", "runs", "plans", "doorward-policy-rules", "doorward-store-sqlite", "text")
 
 
 @pytest.fixture

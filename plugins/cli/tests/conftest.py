@@ -16,6 +16,13 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+@pytest.fixture(autouse=True)
+def _installed(request: Any) -> None:
+    """Functions are written in the language of who asks."""
+    if "doorward_host" in request.fixturenames:
+        request.getfixturevalue("doorward_host").install_real("text")
+
+
 @pytest.fixture
 def project(cli: Cli, doorward_host: Any) -> Cli:
     """The command line beside a configuration with the server `weather`."""

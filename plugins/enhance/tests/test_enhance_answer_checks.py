@@ -12,7 +12,6 @@ from doorward.administration import FunctionNotes
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.notes import Notes
 from doorward.catalog.sqlite_store import SqliteCatalog
-from doorward.describe.dialect import PYTHON
 from doorward_enhance import Enhancement
 from doorward_enhance.answer_checks import MAX_ARGUMENTS_CHARS, Useless, checked, cost_of
 from doorward_enhance.plugin import HEADING
@@ -78,7 +77,7 @@ def test_an_answer_is_taken_or_useless(catalog: Catalog, answer: dict[str, Any])
         return
     shown = Notes()
     shown.add(Says(found))
-    text = shown.card(READ, "python", PYTHON, 10_000)
+    text = shown.card(READ, "python", 10_000)
     compile(text, "text", "exec")
     text.encode()
 

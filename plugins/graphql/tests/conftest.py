@@ -71,7 +71,7 @@ def anyio_backend() -> str:
 @pytest.fixture(autouse=True)
 def _helpers(host: Any) -> None:
     """Programs have the helpers that make calls."""
-    host.install_real("program_helpers")
+    host.install_real("program_helpers", "text")
 
 
 @pytest.fixture

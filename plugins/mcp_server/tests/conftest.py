@@ -11,7 +11,7 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(autouse=True)
-def _helpers(request: Any) -> None:
-    """Programs have the helpers that make calls."""
+def _installed(request: Any) -> None:
+    """Programs have the helpers that make calls; functions are written in the language of who asks."""
     if "doorward_host" in request.fixturenames:
-        request.getfixturevalue("host").install_real("program_helpers")
+        request.getfixturevalue("host").install_real("program_helpers", "text")

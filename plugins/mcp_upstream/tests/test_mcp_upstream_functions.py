@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from doorward import Compiled, Function
-from doorward.administration import signature
 from doorward_mcp_upstream.tools.functions import compiled, fingerprint
+from doorward_text import signature
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

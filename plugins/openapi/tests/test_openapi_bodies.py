@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 
 import pytest
 from doorward import File, InvalidArguments
-from doorward.administration import signature
 from doorward_openapi.calls import payload
+from doorward_text import signature
 from python_multipart.multipart import MultipartParser, parse_options_header
 
 pytestmark = pytest.mark.anyio

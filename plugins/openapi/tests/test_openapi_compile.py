@@ -9,9 +9,9 @@ import sys
 import jsonschema_rs
 import pytest
 from doorward import ConfigError, ServerError
-from doorward.describe import cards
 from doorward_openapi.operations import routes
 from doorward_openapi.schemas import variants
+from doorward_text import cards
 
 pytestmark = pytest.mark.anyio
 

@@ -6,8 +6,8 @@ import base64
 
 import pytest
 from doorward import File, InvalidArguments, Reply
-from doorward.administration import signature
 from doorward_openapi.schemas import binary
+from doorward_text import signature
 
 from .test_openapi_bodies import named
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from doorward.describe import cards
+from doorward_text import cards
 
 pytestmark = pytest.mark.anyio
 

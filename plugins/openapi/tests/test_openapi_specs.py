@@ -15,13 +15,13 @@ import jsonschema_rs
 import pytest
 from doorward import ConfigError, ServerContext
 from doorward.arguments.binding import bind
-from doorward.describe import cards, signatures
-from doorward.describe.dialects import PYTHON
-from doorward.describe.examples import example_call
 from doorward_openapi import OpenAPI
 from doorward_openapi.document.document import decompress, parse
 from doorward_testing import typescript
 from doorward_testing.cards import faults
+from doorward_text import cards, signatures
+from doorward_text.dialects import PYTHON
+from doorward_text.examples import example_call
 
 SPECS = Path(os.environ.get("DOORWARD_SPECS", ""))
 pytestmark = pytest.mark.anyio

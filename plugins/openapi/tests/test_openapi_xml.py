@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from doorward.administration import signature
 from doorward_openapi import OpenAPI
 from doorward_openapi.wire import xml, xml_reading
+from doorward_text import signature
 
 from .test_openapi_bodies import PET, TAG
 

@@ -7,4 +7,4 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def _installed(host: Any) -> None:
-    host.install_real("program_helpers")
+    host.install_real("program_helpers", "text")

@@ -10,15 +10,10 @@ import pytest
 from doorward_sandbox_deno.reading import ReadsScripts
 from doorward_sandbox_deno.script_parameters import PARAMETER_PREFIX, bound
 from doorward_sandbox_deno.script_tokens import has_value, tokens
+from doorward_testing.any_schema import TEXT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-HOSTILE = ['"""\nimport os\n"""', "'''", "\\", '"])\n', "\n\nx = 1", "#\r", "\x00", "\u202e", "\u2028", "\ud800"]
-"""Texts of hostile specifications."""
-
-TEXT = st.one_of(
-    st.sampled_from(["a", "b", "class", "a-b", "__x", "__debug__", "str", "ｘ", *HOSTILE]), st.text(max_size=10)
-)
 parameters = ReadsScripts().parameters_of
 
 

@@ -11,13 +11,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from doorward.arguments.checked_parameters import CheckedParameters, checked_parameters
-from doorward.arguments.validation_messages import Mistakes, is_of_another_type, mistakes, of_null
 from doorward.data.json_writing import exceeds
-from doorward.data.near_names import nearest
 from doorward.data.planned import planned_in
 from doorward.data.values import plain
-from doorward.describe.cards import class_at, fields_at
-from doorward.describe.signatures import parameter_lines, signature
+from doorward.describe.texts import Mistaken, Mistakes
 from doorward.model.errors import InvalidArguments
 from doorward.model.functions import Function
 from doorward.programs.languages import PYTHON, is_script
@@ -28,9 +25,6 @@ if TYPE_CHECKING:
 
 MAX_ARGUMENT_PARTS = 200_000
 """Values in the arguments of one call."""
-
-_MAX_CLASSES_SHOWN = 2
-"""Mistakes for which the error shows the right class."""
 
 _MAX_PARTS_EXPLAINED = 100
 """Arguments of more values get only their first mistake explained: finding every mistake in them takes long."""
@@ -102,9 +96,8 @@ def _mistakes(
         errors = [error] if many else [e for e in checked.validator.iter_errors(value) if not of_null(e, value)]
     if given is not bound:
         errors = [e for e in checked.validator.iter_errors(value) if not _lacks(e, given)]
-    definitions = partial(catalog.definition, function.server)
-    told = mistakes(errors, lambda place: fields_at(function, definitions, place) if place else checked.names, language)
-    told = {_renamed(checked, said, place, bound): place for said, place in told.items()}
+    wrong = Mistaken(function, errors, bound, checked.names, checked.fits)
+    told = catalog.texts.mistakes(wrong, partial(catalog.definition, function.server), language)
     known = not told or any("did you mean" in said for said in told)
     return (told, [] if known else advice(function, errors)) if told else None
 
@@ -114,31 +107,34 @@ def _lacks(error: Any, given: Collection[str]) -> bool:
     return error.kind.name == "required" and not error.instance_path and error.kind.property in given
 
 
-def _renamed(checked: CheckedParameters, said: str, place: Sequence[Any], bound: Mapping[str, Any]) -> str:
-    """A mistake about an argument, with the parameter that was probably meant: the value fits it, and its name is
-    similar or the same in the API."""
-    name = place[0] if len(place) == 1 else ""
-    if name not in bound or "did you mean" in said or exceeds(bound[name], _MAX_PARTS_WITH_NULLS):
-        return said
-    function = checked.function
-    others = [other for other in function.parameters.get("properties", {}) if other not in bound]
-    same = [other for other in others if function.names.get(other, other) == function.names.get(name, name)]
-    meant = [other for other in [*same, *nearest(name, others, 3)] if checked.fits(other, bound[name])]
-    return f"{said}; did you mean {meant[0]!r}?" if meant else said
-
-
 def _invalid(
     function: Function, catalog: Catalog, why: str, language: str, places: Sequence[Sequence[Any]] = ((),)
 ) -> InvalidArguments:
-    """The error with a hint: the classes of the wrong values, and the lines of parameters without a class; or the whole
-    signature if it is unknown which parameter was meant."""
+    """The error, with what the values at these places should be."""
     definitions = partial(catalog.definition, function.server)
-    classes = {tuple(place): class_at(function, definitions, place, language) for place in places[:_MAX_CLASSES_SHOWN]}
-    bare = {next(iter(place), "") for place, text in classes.items() if not text}
-    lines = parameter_lines(function, definitions, bare, language)
-    told = ["\n".join(["In the signature:", *lines]) if lines else ""]
-    if len(lines) < len(bare):
-        told = [f"The right signature:\n{signature(function, definitions, language=language)}"]
     return InvalidArguments(
-        f"{function.qualified} {why}", hint="\n\n".join(filter(None, dict.fromkeys([*told, *classes.values()])))
+        f"{function.qualified} {why}", hint=catalog.texts.correct(function, definitions, places, language)
     )
+
+
+def of_null(error: Any, arguments: Mapping[str, Any]) -> bool:
+    """Whether the only mistake is a null inside an argument. APIs answer with nulls that their documents do not
+    mention, and accept them in turn: the API must judge."""
+    if error.kind.name in ("anyOf", "oneOf"):
+        return any(
+            errors and all(of_null(e, arguments) for e in errors)
+            for errors in getattr(error.kind, "context", None) or ()
+        )
+    inside = any(arguments.get(name) is not None for name in list(error.instance_path)[:1])
+    return error.instance is None and inside and error.kind.name in ("type", "enum", "const")
+
+
+def is_of_another_type(error: Any) -> bool:
+    """Whether the mistake is the type of a value as a whole, whichever alternative is meant."""
+    if error.kind.name in ("anyOf", "oneOf"):
+        alternatives = getattr(error.kind, "context", None) or ()
+        return bool(alternatives) and all(any(map(is_of_another_type, errors)) for errors in alternatives)
+    if error.kind.name in ("const", "enum"):
+        options = error.kind.options if error.kind.name == "enum" else [error.kind.expected_value]
+        return not any(isinstance(option, type(error.instance)) for option in options)
+    return bool(error.kind.name == "type")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.data.values import plain
 from doorward.describe import checked_schema
-from doorward.describe.signatures import parameter_names
+from doorward.describe.schemas import parameter_names
 from doorward.model.errors import ServerError
 
 if TYPE_CHECKING:

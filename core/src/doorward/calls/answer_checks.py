@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.calls import answers
 from doorward.calls.artefacts import handle_to
-from doorward.calls.refusals import class_refused
 from doorward.data.frozen import frozen
 from doorward.data.headers import shown_headers
 from doorward.data.offload import done, is_large, off_loop
@@ -150,7 +149,7 @@ class AnswerChecks:
         await done(redact_error, error, redactor, large=large)
         if not error.hint:
             definitions = partial(self._catalog.definition, call.function.server)
-            error.hint = class_refused(call.function, error, definitions, language) or None
+            error.hint = self._catalog.texts.refused(call.function, error, definitions, language) or None
         return error
 
     def defect(self, function: Function, error: Exception) -> ServerError:

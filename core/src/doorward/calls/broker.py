@@ -19,7 +19,6 @@ from doorward.calls.withholding import Withholding
 from doorward.catalog.schema_inference import SchemaInference, is_open
 from doorward.data.json_writing import dump, in_one_piece
 from doorward.data.offload import done, off_loop
-from doorward.describe.signatures import signature
 from doorward.host.logs import log
 from doorward.model.calls import Call, CallRecord, Reply, if_repeated
 from doorward.model.decisions import ALLOWED, Decision, may_repeat
@@ -35,7 +34,6 @@ from doorward.model.errors import (
 from doorward.model.functions import Function
 from doorward.plugins.layers import CallLayers
 from doorward.plugins.sealing import sealed
-from doorward.results.type_mismatches import type_mismatch
 from doorward.secrets.redaction import NO_SECRETS
 from doorward.secrets.scrubber import answers_of, redact_error
 
@@ -44,6 +42,7 @@ if TYPE_CHECKING:
     from doorward.calls.call_context import CallContext
     from doorward.calls.function_lookup import FunctionLookup
     from doorward.catalog.catalog import Catalog
+    from doorward.describe.texts import FunctionTexts
     from doorward.model.layers import CallLayer
     from doorward.packages.index import PluginId
     from doorward.plugins.manager import Plugins
@@ -104,6 +103,11 @@ class Broker:
         self._performing = Performing(servers, plugins, self._checks)
         self._watched = plugins.manager.looks_at_calls()
         self.observed = SchemaInference(catalog)
+
+    @property
+    def texts(self) -> FunctionTexts:
+        """What writes functions as text."""
+        return self._catalog.texts
 
     @cached_property
     def layers(self) -> CallLayers:
@@ -323,7 +327,7 @@ class Broker:
         schema_hash = self._catalog.schema_hash(function.server, function.name)
         if run.same_schema(function.qualified, schema_hash) != schema_hash:
             definitions = partial(self._catalog.definition, function.server)
-            text = signature(function, definitions, language=run.program.language)
+            text = self.texts.signature(function, definitions, run.program.language)
             raise ServerError(
                 f"{function.qualified} has changed since this program called it first",
                 hint=f"The calls before it stay made, see `calls`. It is now:\n{text}",
@@ -373,7 +377,7 @@ class Broker:
         """Note that a function answers another type than it declares, once: in a loop, each answer would give a
         slightly different note."""
         definitions = partial(self._catalog.definition, function.server)
-        if not run.noted(function.qualified) and (odd := type_mismatch(function, value, definitions)):
+        if not run.noted(function.qualified) and (odd := self.texts.unlike(function, value, definitions)):
             run.note(odd, about=function.qualified)
 
     def following(

@@ -21,6 +21,7 @@ from doorward.catalog.store import Broken, CatalogReader, CatalogStore, StoredOb
 from doorward.catalog.writer import write
 from doorward.data.json_writing import digest
 from doorward.describe.schemas import closure
+from doorward.describe.texts import FunctionTexts
 from doorward.host.logs import log
 from doorward.model.errors import DoorwardError, StateError
 from doorward.model.functions import Compiled, Function, Schema
@@ -58,7 +59,7 @@ class Catalog:
         self.integrity = integrity
         self.drop, self.check, self.touched = store.drop, store.check, store.touched
         self.merge_observations = store.merge_observations
-        self.derives, self.notes = Derived(), Notes()
+        self.derives, self.notes, self.texts = Derived(), Notes(), FunctionTexts()
         self._broken = False
         try:
             self._opened = store.open() or EMPTY_CATALOG

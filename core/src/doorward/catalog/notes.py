@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from doorward.data.clean_text import visible
-from doorward.describe.dialect import Dialect
 from doorward.host.logs import log
 from doorward.model.functions import Function
+from doorward.programs.languages import comment_mark
 
 MAX_CARD_CHARS = 800
 """Characters that a card has for the notes of one plugin."""
@@ -53,16 +53,16 @@ class Notes:
         """Show these, too."""
         self._all.append(notes)
 
-    def card(self, function: Function, language: str, words: Dialect, room: int) -> str:
+    def card(self, function: Function, language: str, room: int) -> str:
         """The end of a card, as comments: in at most `room` characters for each plugin."""
-        text = ""
+        text, mark = "", comment_mark(language)
         for notes, lines in self._said("lines", function, language):
-            left, shown = room - len(notes.heading), [f"{words.mark} {notes.heading}"]
+            left, shown = room - len(notes.heading), [f"{mark} {notes.heading}"]
             for line in lines:
                 line = _one_line(line)
                 left -= len(line) + 5
                 if left >= 0:
-                    shown.append(f"{words.mark}   {line}")
+                    shown.append(f"{mark}   {line}")
             text += "\n\n" + "\n".join(shown) if len(shown) > 1 else ""
         return text
 

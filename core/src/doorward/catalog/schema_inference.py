@@ -16,13 +16,13 @@ from functools import partial, reduce
 from itertools import islice
 from typing import Any
 
+from doorward.catalog.observation import TEXT_FORMATS, Observation, Shape
 from doorward.catalog.store import ObservationStore, StoredObservation
+from doorward.data.held_text import MAX_TEXT_CHARS, holds, may_hold
 from doorward.data.json_writing import digest
 from doorward.host.logs import log
 from doorward.model.errors import StateError
 from doorward.model.functions import Function
-from doorward.results.observation import TEXT_FORMATS, Observation, Shape
-from doorward.results.value_text import MAX_TEXT_CHARS, holds, may_hold
 
 MAX_DEPTH = 6
 MAX_KEYS = 60

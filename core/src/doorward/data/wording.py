@@ -1,28 +1,14 @@
-"""Small pieces of the texts that agents read: a line, a comment, a literal, a summary of what does not fit."""
+"""Lines and sentences of texts that agents read."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Collection, Iterable, Sequence
-from itertools import islice
 from typing import Any
 
-from doorward.data.clean_text import clean_text, visible
+from doorward.data.clean_text import clean_text
 
 MAX_KEY_CHARACTERS = 100
 """Characters of the name of a field; one with a longer name is not shown."""
-
-PYTHON_TYPES = {
-    "string": "str",
-    "integer": "int",
-    "number": "float",
-    "boolean": "bool",
-    "null": "None",
-    "array": "list",
-    "object": "dict",
-}
-"""Types of JSON and their names in Python."""
 
 _ABBREVIATIONS = ("e.g", "i.e", "eg", "ie", "cf", "vs", "approx", "incl", "resp")
 _UNFINISHED = re.compile(rf"[\s(\[,;:]+(?i:{'|'.join(map(re.escape, _ABBREVIATIONS))})\.?,?$")
@@ -31,9 +17,6 @@ _SENTENCE_END = re.compile(
     + r"[.!?]\s+(?=[^\sa-z])|\n\s*\n|\n(?=\s*[-*#])"
 )
 """After a sentence, a paragraph, or what introduces a list; not after "e.g."."""
-
-_MAX_NAMES_CHARACTERS = 200
-"""Characters for the names of the fields that did not fit."""
 
 
 def clean(text: Any, limit: int) -> str:
@@ -54,72 +37,3 @@ def first_sentence(text: str) -> tuple[str, str]:
     if (end := _SENTENCE_END.search(text)) is None:
         return text, ""
     return text[: end.end()].rstrip(), text[end.end() :].strip()
-
-
-def commented(code: str, about: str, note: str, mark: str = "#") -> str:
-    """A line of code with a comment, which begins with `mark`."""
-    comment = f"{about} ({note})" if about and note else about or note
-    return f"{code}  {mark} {comment}" if comment else code
-
-
-def literal(value: Any, limit: int = 60, nesting: int = 8) -> str | None:
-    """A JSON value as Python writes it; `None` if that would be longer than `limit`."""
-    text: str | None = None
-    match value:
-        case None | bool():
-            text = str(value)
-        case str() if len(value) <= limit:
-            quoted = json.dumps(value, ensure_ascii=False)
-            if not quoted.isprintable():
-                quoted = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in quoted)
-            text = visible(quoted)
-        case int() if value.bit_length() <= 64:
-            text = str(value)
-        case float() if value - value == 0:
-            text = repr(value)
-        case list() if nesting and len(value) <= limit:
-            items = [literal(v, limit, nesting - 1) for v in value]
-            text = None if None in items else f"[{', '.join(filter(None, items))}]"
-        case dict() if nesting and len(value) <= limit:
-            pairs = [(literal(k, limit), literal(v, limit, nesting - 1)) for k, v in value.items()]
-            text = None if any(None in pair for pair in pairs) else "{" + ", ".join(f"{k}: {v}" for k, v in pairs) + "}"
-    return text if text is not None and len(text) <= limit else None
-
-
-def python_types(types: Iterable[str]) -> str:
-    """Types of JSON as a Python annotation: their union."""
-    names = dict.fromkeys(PYTHON_TYPES.get(each, each) for each in types)
-    return " | ".join(sorted(names, key=lambda name: name == "None"))
-
-
-def enumerated(keys: Iterable[str], limit: int) -> str:
-    """As many of these names as fit."""
-    return clean(", ".join(key[:MAX_KEY_CHARACTERS] for key in islice(keys, limit // 2 + 2)), limit)
-
-
-def more_fields(keys: Collection[str], mark: str = "#") -> str:
-    """The last line of a class that has more fields than fit."""
-    return f"    {mark} … {len(keys)} more field{'s' * (len(keys) > 1)}: {enumerated(keys, _MAX_NAMES_CHARACTERS)}"
-
-
-def examples(values: Sequence[str]) -> str:
-    """The first few of many values, and how many more there are."""
-    shown = list(values[:1])
-    for value in values[1:]:
-        if sum(map(len, shown)) + len(value) > 60:
-            break
-        shown.append(value)
-    rest = len(values) - len(shown)
-    return f"{', '.join(shown)}, ... {rest} more" if rest else ", ".join(shown)
-
-
-def as_above(keys: Sequence[str], above: Collection[str], how: str, mark: str = "#") -> str:
-    """The line that replaces fields which the text has shown before: it names them, or all others if shorter."""
-    listed, others = ", ".join(keys), ", ".join(key for key in above if key not in set(keys))
-    which = f", all but {others}" if others else ", all of them"
-    return f"    {mark} {clean(how + (which if len(which) < len(listed) else f': {listed}'), 600)}"
-
-
-def size(lines: Iterable[str]) -> int:
-    """Characters of these lines, with their line breaks."""
-    return sum(len(line) + 1 for line in lines)

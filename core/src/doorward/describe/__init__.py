@@ -1,5 +1,4 @@
-"""Functions, their JSON Schemas and the results of calls, as text that an agent reads, and the schema that its examples
-and all arguments are checked against.
+"""JSON Schemas of functions, read and checked against; and functions as plain text, where no plugin writes more.
 
 Never text that the host runs.
 """

@@ -11,7 +11,8 @@ from itertools import islice
 from typing import Any
 
 from doorward.data.clean_text import visible
-from doorward.model.functions import Schema
+from doorward.model.functions import Function, Schema
+from doorward.model.names import is_plain
 
 Definitions = Callable[[str], Schema | None]
 """Looks up the NAME of `{"$ref": "#/$defs/NAME"}`: its schema, or `None`. It is called once for each name."""
@@ -171,6 +172,19 @@ def _both(schema: Any, another: Any) -> Any:
     if not (table(schema) and table(another)) or schema == another:
         return schema
     return {"allOf": [schema, another], **{key: schema[key] for key in ("readOnly", "writeOnly") if key in schema}}
+
+
+def declared(function: Function, reader: Reader) -> tuple[dict[str, Any], set[str]]:
+    """The parameters of a function with their schemas, and the names of those that it requires."""
+    schema = reader.resolve(function.parameters)[1]
+    return reader.properties(schema), strings(schema.get("required"))
+
+
+def parameter_names(function: Function, definitions: Definitions) -> list[str]:
+    """The parameters in the order of the signature, which is the order of positional arguments: required ones first,
+    each group as declared. A name that cannot be written as a parameter is left out."""
+    properties, required = declared(function, Reader(definitions))
+    return sorted(filter(is_plain, properties), key=lambda name: name not in required)
 
 
 def closure(schema: Any, definitions: Definitions) -> dict[str, Any]:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from doorward.describe.schemas import Reader
-from doorward.finding.results_in_brief import in_brief
 from doorward.model.decisions import effect
 
 if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
+    from doorward.catalog.observation import Observation
     from doorward.model.functions import Function
     from doorward.model.search import Hit
-    from doorward.results.observation import Observation
-
-_FUEL = 60
-"""Schemas that are looked at to tell what a function gives."""
 
 
 class Hits:
@@ -45,5 +41,5 @@ class Hits:
     def _gives(self, function: Function) -> str:
         seen = self._seen(function)
         returns = seen.schema if seen else function.returns
-        reader = Reader(lambda name: self._catalog.definition(function.server, name), _FUEL)
-        return in_brief(returns, reader) if returns is not None else ""
+        definitions = partial(self._catalog.definition, function.server)
+        return self._catalog.texts.gives(returns, definitions) if returns is not None else ""

@@ -14,9 +14,8 @@ from doorward.catalog.schema_inference import is_open
 from doorward.config.config import module_name
 from doorward.data.cursors import cursor_at, offset_of
 from doorward.data.quoting import in_a_line
-from doorward.describe import cards, signatures
-from doorward.describe.dialects import dialect_of
 from doorward.describe.schemas import Definitions
+from doorward.describe.texts import PARAMETERS
 from doorward.finding.allowed_functions import AllowedFunctions
 from doorward.finding.hits import Hits
 from doorward.model.errors import DoorwardError, InvalidArguments, UnknownName
@@ -27,14 +26,14 @@ from doorward.model.programs import Program
 from doorward.model.search import Found, Search
 from doorward.program_api.helper_cards import MODULE, HelperCards
 from doorward.program_api.server_list import ServerList
-from doorward.programs.languages import JSON, PYTHON, is_script
+from doorward.programs.languages import JSON, PYTHON, comment_mark, is_script
 
 if TYPE_CHECKING:
     from doorward.access.policy import Policy
     from doorward.calls.broker import Broker
     from doorward.catalog.catalog import Catalog
+    from doorward.catalog.observation import Observation
     from doorward.model.search import SearchEngine
-    from doorward.results.observation import Observation
     from doorward.servers.registry import Servers
 
 MAX_DESCRIBED = 5
@@ -214,27 +213,27 @@ class Discovery:
         except DoorwardError as error:
             return {"function": name[:200], "error": in_a_line(error)}
         definitions, seen, language = self.definitions(function.server), self.seen(function), asker.language
-        text = cards.describe(function, definitions, module=function.server, seen=seen, language=language)
+        texts = self._catalog.texts
         return {
             "function": function.qualified,
-            "import": dialect_of(language).imported(function.server, function.name),
-            "signature": signatures.signature(function, definitions, seen=seen, language=language),
-            "text": text
+            "import": texts.imported(function.server, function.name, language),
+            "signature": texts.signature(function, definitions, language, seen),
+            "text": texts.card(function, definitions, language, seen)
             + self._told(function, asker)
             + await self._related(function, asker)
-            + self._catalog.notes.card(function, language, dialect_of(language), MAX_CARD_CHARS),
+            + self._catalog.notes.card(function, language, MAX_CARD_CHARS),
         }
 
     def _told(self, function: Function, asker: Program) -> str:
         """What policy says of a function that may be called, as a comment at the end of a card."""
         text = self.policy.told(function, asker.principal) if self.policy.decides else ""
-        return f"\n{dialect_of(asker.language).mark} {text}" if text else ""
+        return f"\n{comment_mark(asker.language)} {text}" if text else ""
 
     async def _related(self, function: Function, asker: Program) -> str:
         """The functions that give what it needs, and those that are often called beside it, as comments at the end of a
         card."""
         related = await self._engine().related(function, asker.principal)
-        mark = dialect_of(asker.language).mark
+        mark = comment_mark(asker.language)
         fields: dict[str, list[str]] = {}
         for given in related.given:
             told = fields.setdefault(given.parameter, [])
@@ -296,11 +295,11 @@ class Discovery:
         if (seen := self.seen(function)) is not None:
             function = replace(function, returns=seen.schema)
         found = {"function": f"{function.qualified}#{asked[:100]}"}
-        if text := cards.describe_class(function, definitions, asked, language):
-            if asked == cards.PARAMETERS:
-                text += self._catalog.notes.card(function, language, dialect_of(language), MAX_FULL_CHARS)
+        if text := self._catalog.texts.part(function, definitions, asked, language):
+            if asked == PARAMETERS:
+                text += self._catalog.notes.card(function, language, MAX_FULL_CHARS)
             return found | {"text": text}
-        known = ", ".join(cards.class_names(function, definitions)[:30]) or "none"
+        known = ", ".join(self._catalog.texts.parts(function, definitions)[:30]) or "none"
         return found | {"error": f"{function.qualified} has no class {asked[:100]!r}. Its classes: {known}"}
 
     def _server_named(self, name: str, principal: str) -> str:

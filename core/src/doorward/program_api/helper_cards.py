@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.data.near_names import nearest
 from doorward.data.wording import first_sentence
-from doorward.describe.dialects import dialect_of
 from doorward.programs.languages import PYTHON, is_script
 
 if TYPE_CHECKING:
     from doorward.program_api.helper_context import Helper
 
 MODULE = "doorward"
+_IN_A_SCRIPT = f'import * as {MODULE} from "{MODULE}";'
 
 ERRORS = {
     "ApiError": "An HTTP API answered with a status of 400 or more: e.status, e.body (JSON as its value, else text), "
@@ -78,7 +78,7 @@ class HelperCards:
         head = f"def {name}{written(helper)}" if helper else f"class {name}(Exception)"
         text = f'import doorward\n\n{head}:\n    """{about}\n    """'
         text = f"{_IN_SCRIPTS}\n\n{text}" if is_script(language) else text
-        imported = dialect_of(language).imported(MODULE, "")
+        imported = _IN_A_SCRIPT if is_script(language) else f"import {MODULE}"
         return {"function": asked, "import": imported, "signature": head, "text": text}
 
     def card_in_calls(self, asked: str, servers: str) -> dict[str, Any] | None:

@@ -10,8 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from doorward.config.config import module_name
-from doorward.describe import signatures
-from doorward.describe.dialects import dialect_of
+from doorward.describe.texts import anything
 from doorward.finding.allowed_functions import allowed_names
 from doorward.model.errors import InvalidArguments, PluginError, UnknownName
 from doorward.model.names import is_plain
@@ -166,19 +165,13 @@ class Modules:
     def stub(self, server: str, names: Sequence[str], principal: str, language: str = PYTHON) -> str:
         """The text of a `.pyi` or `.d.ts` file for some functions of a server; empty if the principal cannot use it."""
         scripts = is_script(language)
-        if (helpers := self.helpers.get(server)) is not None and scripts:
-            head = _ERRORS_DECLARED if server == MODULE else ""
-            return head + "".join(f"export function {n}(...args: any[]): Promise<any>;\n" for n in helpers)
-        if helpers is not None:
-            head = f"from typing import Any\n{_ERRORS_STUB if server == MODULE else ''}"
-            return head + "".join(f"def {n}(*args: Any, **kwargs: Any) -> Any: ...\n" for n in helpers)
+        if (helpers := self.helpers.get(server)) is not None:
+            errors = (_ERRORS_DECLARED if scripts else _ERRORS_STUB) if server == MODULE else ""
+            return ("" if scripts else "from typing import Any\n") + errors + anything(helpers, language)
         names = names if self._servers.usable(server, principal) else ()
         functions = {n: f for n in names if (f := self._catalog.function(server, n)) is not None}
         functions = {n: f for n, f in functions.items() if self._policy.allows(f, principal)}
-        also = "export {{ {1} as {0} }};\n" if scripts else "{0} = {1}\n"
-        again = "".join(also.format(n, dialect_of(language).name(f)) for n, f in functions.items() if n != f.name)
-        known = {f.name: f for f in functions.values()}.values()
-        return signatures.stub(known, self._discovery.definitions(server), self._discovery.seen, language) + again
+        return self._catalog.texts.stub(functions, self._discovery.definitions(server), language, self._discovery.seen)
 
     async def help(self, run: HelperContext, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """The answer of `doorward.name(…)` to a program.

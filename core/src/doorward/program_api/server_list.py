@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from doorward.data.cursors import page
 from doorward.data.quoting import in_a_line
 from doorward.data.wording import clean
-from doorward.describe.dialects import dialect_of
 
 if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
@@ -82,7 +81,7 @@ class ServerList:
             if (cwd := self._servers.cwd(module, principal)) and cwd not in lines[0]
             else []
         )
-        written = dialect_of(language).imported(module, "")
+        written = self._catalog.texts.imported(module, "", language)
         lines += [f"Write `{written}`."] if written else []
         return {"function": module, "text": "\n".join(lines)}
 

@@ -30,6 +30,11 @@ def of_file(name: str) -> str:
     return _SUFFIXES.get(PurePath(name).suffix.lower(), "")
 
 
+def comment_mark(language: str) -> str:
+    """What begins a comment in texts for agents that write this language."""
+    return "//" if is_script(language) or language == JSON else "#"
+
+
 def is_script(language: str) -> bool:
     """Whether programs of this language are modules of JavaScript, with types or without."""
     return language in (TYPESCRIPT, JAVASCRIPT)

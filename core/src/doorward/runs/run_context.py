@@ -19,7 +19,6 @@ from doorward.model.layers import RunState
 from doorward.model.outcomes import Artefact
 from doorward.model.programs import Failure, Program
 from doorward.plugins.layers import RunView
-from doorward.results.last_answers import LastAnswers
 from doorward.runs.run_files import RunFiles
 from doorward.runs.run_modules import RunModules
 from doorward.runs.run_notes import RunNotes
@@ -117,7 +116,7 @@ class RunContext(RunModules):
         self._wants_text = self.names.text_rule(program.code)
         self._interrupted_call = ""
         self._failures: dict[str, DoorwardError] = {}
-        self._answers = LastAnswers()
+        self._answers = broker.texts.answers()
         self._repeated = RepeatedCalls(program.limits)
         self._notes = RunNotes()
         self._state = state or RunState()

@@ -9,11 +9,20 @@ import importlib
 from typing import Any
 
 _MODULE_OF = {
+    "Text": "plugin",
     "compact_json": "outcome_text",
+    "describe_class": "cards",
+    "described": "value_text",
+    "dialect_of": "dialects",
+    "mistakes": "validation_messages",
     "outcome_as_dict": "outcome_text",
     "outcome_as_text": "outcome_text",
     "outcome_names": "schema_of_outcomes",
     "outcome_schema": "schema_of_outcomes",
+    "prose": "signatures",
+    "response_type": "signatures",
+    "shown_key": "value_text",
+    "signature": "signatures",
 }
 __all__ = [*_MODULE_OF]
 

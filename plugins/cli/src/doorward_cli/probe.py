@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 from doorward import DoorwardError, InvalidArguments
-from doorward.administration import bind_arguments, response_type
+from doorward.administration import bind_arguments
+from doorward_text import response_type
 
 if TYPE_CHECKING:
     from doorward import Function, Gateway

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from doorward import Function
-from doorward.administration import clean, dialect_of
+from doorward.administration import clean
+from doorward_text import dialect_of
 
 from doorward_enhance.enhancement import Enhancement
 

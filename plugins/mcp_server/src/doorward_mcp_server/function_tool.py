@@ -14,12 +14,12 @@ from doorward.administration import (
     BYTES_SCHEMAS,
     dump_json,
     plain_value,
-    prose,
     schema_kinds,
     schema_table,
     shown_schema,
 )
 from doorward.searching import Definitions
+from doorward_text import prose
 
 _MAX_SCHEMA_BYTES = 32 * 2**10
 """Bytes of the schema of a tool's arguments, without definitions."""

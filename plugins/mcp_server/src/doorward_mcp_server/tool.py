@@ -8,7 +8,7 @@ from typing import Any
 
 import mcp_types as t
 from doorward import AgentTool, Gateway, InvalidArguments, Outcome, ToolAnswer, ToolCaller
-from doorward.serving import mistakes, seldom
+from doorward.serving import seldom
 from doorward_text import compact_json, outcome_names
 
 from doorward_mcp_server.calling import answered
@@ -71,6 +71,8 @@ class ServedTool:
         """The arguments, if they fit the schema; what they mean is checked by the gateway. Raises: InvalidArguments,
         written for the agent."""
         if not self._fits_plainly(arguments):
+            from doorward_text import mistakes
+
             schema = self.shown.input_schema if self.shown else self._schema
             known = schema["properties"]
             found = self._validator.iter_errors(_outline(arguments))

@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from doorward import InvalidArguments
-from doorward.helping import at, described, done, is_field_of_one, is_large, keys_to_items, lists_in, shown_key
+from doorward.helping import at, done, is_field_of_one, is_large, keys_to_items, lists_in
 from doorward.values import write_json
+from doorward_text import described, shown_key
 
 from doorward_program_helpers.known_replies import known
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from doorward.administration import SchemaReader as Reader
-from doorward.administration import in_place_of, with_result
+from doorward.administration import in_place_of
 from doorward.administration import schema_kinds as kinds
 from doorward.administration import schema_table as table
 from doorward.administration import schema_variants as variants
@@ -32,7 +32,8 @@ class Answers:
     def lacks(self, function: Function, path: Sequence[str | int], *, near: bool = True) -> str:
         """Why an answer of a function has no such part, as far as that is known; "" if it may have one. `near`: names
         like a wrong one are wanted, which takes long."""
-        schemas = [function.returns, with_result(function, self._observed.of(function)).returns]
+        seen = self._observed.of(function)
+        schemas = [function.returns, *([seen.schema] if seen else [])]
         reader = Reader(partial(self._catalog.definition, function.server))
         told = [_lacks(reader, schema, path, near) for schema in schemas if schema]
         return told[0] if told and all(told) else ""

@@ -1,0 +1,159 @@
+"""Functions, and what is wrong with calls of them, as plain text: names and types of JSON. A plugin writes more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from doorward.data.clean_text import visible
+from doorward.data.wording import clean
+from doorward.describe.schemas import Definitions, Reader, declared, kinds, parameter_names
+from doorward.model.functions import Function
+from doorward.model.services import Service
+from doorward.programs.languages import JSON, PYTHON, is_script
+
+if TYPE_CHECKING:
+    from doorward.model.errors import DoorwardError
+    from doorward.model.programs import Failure
+
+_MAX_MISTAKES = 10
+_MAX_MESSAGE_CHARS = 300
+_MAX_ABOUT_CHARS = 1000
+
+PARAMETERS = "parameters"
+"""`server.function#parameters` is the whole signature, with the function's full description."""
+
+Mistakes = dict[str, Sequence[Any]]
+"""Sentences, each with the place in the arguments that it is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mistaken:
+    """A call whose arguments do not fit the schema of its function: the `errors` of jsonschema_rs, what was `given`,
+    the `names` of the parameters, and whether a value `fits` one."""
+
+    function: Function
+    errors: Iterable[Any]
+    given: Mapping[str, Any]
+    names: Collection[str]
+    fits: Callable[[str, Any], bool]
+
+
+class Answers:
+    """What the calls of a run answered, to explain mistakes about it. Nothing is kept here."""
+
+    def add(self, function: str, value: Any, size: int) -> None:
+        """Keep an answer of so many bytes."""
+
+    def hint(self, error: Failure) -> str | None:
+        """What an answer looked like, if an error may come from taking it for something else."""
+        return None
+
+    def note(self, value: Any) -> str | None:
+        """A note on the value of a run that is an unread answer."""
+        return None
+
+    def looped(self, arguments: Iterable[Any]) -> str:
+        """A hint for a call that failed because of a loop over an answer."""
+        return ""
+
+
+class FunctionTexts:
+    """Functions, and mistakes about them, as an agent reads them. A plugin gives an heir as the service `TEXTS`.
+
+    `language` is that of programs, or "json" for calls without code. `definitions` look up what schemas refer to.
+    `seen` is what was observed of a function's results, if they say more than its document.
+    """
+
+    def imported(self, module: str, name: str, language: str = PYTHON) -> str:
+        """The line that imports a function, or its whole module where `name` is ""; "" if there is none."""
+        if language == JSON:
+            return ""
+        if is_script(language):
+            return f'import * as {module} from "{module}";'
+        return f"from {module} import {name}" if name else f"import {module}"
+
+    def signature(self, function: Function, definitions: Definitions, language: str = PYTHON, seen: Any = None) -> str:
+        """The function with its parameters, those that it requires first."""
+        reader = Reader(definitions)
+        properties, required = declared(function, reader)
+        written = []
+        for name in parameter_names(function, definitions):
+            types = " | ".join(kinds(reader.resolve(properties[name])[1])) or "any"
+            written.append(f"{name}{'' if name in required else '?'}: {types}")
+        return f"{function.qualified}({', '.join(written)})"
+
+    def card(self, function: Function, definitions: Definitions, language: str = PYTHON, seen: Any = None) -> str:
+        """All that is needed to call the function."""
+        about = dict.fromkeys(clean(text, _MAX_ABOUT_CHARS) for text in (function.summary, function.description))
+        imported = self.imported(function.server, function.name, language)
+        return "\n".join(filter(None, [imported, self.signature(function, definitions, language), *about]))
+
+    def part(self, function: Function, definitions: Definitions, name: str, language: str = PYTHON) -> str:
+        """One of the types that a card names, in full; "" if there is none of this name."""
+        return ""
+
+    def parts(self, function: Function, definitions: Definitions) -> Sequence[str]:
+        """The names of these types."""
+        return ()
+
+    def gives(self, schema: Any, definitions: Definitions) -> str:
+        """What a function answers, by the schema of its results, in a few words; "" if that says nothing."""
+        return ""
+
+    def stub(
+        self,
+        functions: Mapping[str, Function],
+        definitions: Definitions,
+        language: str = PYTHON,
+        seen: Callable[[Function], Any] = lambda function: None,
+    ) -> str:
+        """The text of a `.pyi` or `.d.ts` file that declares functions by the names that programs call them by."""
+        return ("" if is_script(language) else "from typing import Any\n") + anything(functions, language)
+
+    def mistakes(self, wrong: Mistaken, definitions: Definitions, language: str = PYTHON) -> Mistakes:
+        """What is wrong with arguments. Empty if nothing can be said."""
+        told: Mistakes = {}
+        for error in wrong.errors:
+            path = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in error.instance_path).lstrip(".")
+            said = visible(f"argument {path}: {error.message}" if path else str(error.message))
+            told[said[:_MAX_MESSAGE_CHARS]] = [*error.instance_path]
+            if len(told) == _MAX_MISTAKES:
+                break
+        return told
+
+    def correct(
+        self,
+        function: Function,
+        definitions: Definitions,
+        places: Sequence[Sequence[Any]],
+        language: str = PYTHON,
+    ) -> str:
+        """What the arguments at these places should be: a hint."""
+        return f"The right signature:\n{self.signature(function, definitions, language)}"
+
+    def refused(
+        self, function: Function, error: DoorwardError, definitions: Definitions, language: str = PYTHON
+    ) -> str:
+        """What the argument should be that an API has refused; "" if that is not known."""
+        return ""
+
+    def unlike(self, function: Function, value: Any, definitions: Definitions) -> str:
+        """A sentence about an answer of another type than the function declares; "" if it is of that."""
+        return ""
+
+    def answers(self) -> Answers:
+        """What keeps the answers of one run."""
+        return Answers()
+
+
+TEXTS = Service[FunctionTexts]("texts of functions")
+"""Without one, they are plain."""
+
+
+def anything(names: Iterable[str], language: str) -> str:
+    """Declarations of functions that take and give anything."""
+    if is_script(language):
+        return "".join(f"export function {name}(...args: any[]): Promise<any>;\n" for name in names)
+    return "".join(f"def {name}(*args: Any, **kwargs: Any) -> Any: ...\n" for name in names)

@@ -1,0 +1,121 @@
+"""The plugin: functions, and mistakes about them, as text in the language of an agent's programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from doorward import DoorwardError, Function, Gateway, PluginContext, hookimpl
+from doorward.texts import TEXTS, Answers, Definitions, FunctionTexts, Mistaken, Mistakes, Reader, is_script
+
+if TYPE_CHECKING:
+    from doorward.texts import Observation
+
+_FUEL = 60
+"""Schemas that are looked at to tell what a function gives."""
+
+
+class Text:
+    """Writes functions for agents."""
+
+    def __init__(self, context: PluginContext) -> None:
+        pass
+
+    @hookimpl
+    def gateway_made(self, gateway: Gateway) -> None:
+        gateway.services.give(TEXTS, Written())
+
+
+class Written(FunctionTexts):
+    """The texts. What writes them is imported when it is first asked for."""
+
+    def imported(self, module: str, name: str, language: str = "python") -> str:
+        from doorward_text.dialects import dialect_of
+
+        return dialect_of(language).imported(module, name)
+
+    def signature(
+        self,
+        function: Function,
+        definitions: Definitions,
+        language: str = "python",
+        seen: Observation | None = None,
+    ) -> str:
+        from doorward_text.signatures import signature
+
+        return signature(function, definitions, seen=seen, language=language)
+
+    def card(
+        self,
+        function: Function,
+        definitions: Definitions,
+        language: str = "python",
+        seen: Observation | None = None,
+    ) -> str:
+        from doorward_text.cards import describe
+
+        return describe(function, definitions, module=function.server, seen=seen, language=language)
+
+    def part(self, function: Function, definitions: Definitions, name: str, language: str = "python") -> str:
+        from doorward_text.cards import describe_class
+
+        return describe_class(function, definitions, name, language) or ""
+
+    def parts(self, function: Function, definitions: Definitions) -> Sequence[str]:
+        from doorward_text.cards import class_names
+
+        return class_names(function, definitions)
+
+    def gives(self, schema: Any, definitions: Definitions) -> str:
+        from doorward_text.results_in_brief import in_brief
+
+        return in_brief(schema, Reader(definitions, _FUEL))
+
+    def stub(
+        self,
+        functions: Mapping[str, Function],
+        definitions: Definitions,
+        language: str = "python",
+        seen: Callable[[Function], Observation | None] = lambda function: None,
+    ) -> str:
+        from doorward_text.dialects import dialect_of
+        from doorward_text.signatures import stub
+
+        also, name_of = (
+            "export {{ {1} as {0} }};\n" if is_script(language) else "{0} = {1}\n",
+            dialect_of(language).name,
+        )
+        again = "".join(also.format(n, name_of(each)) for n, each in functions.items() if n != each.name)
+        known = {each.name: each for each in functions.values()}.values()
+        return stub(known, definitions, seen, language) + again
+
+    def mistakes(self, wrong: Mistaken, definitions: Definitions, language: str = "python") -> Mistakes:
+        from doorward_text.cards import fields_at
+        from doorward_text.validation_messages import of_call
+
+        return of_call(wrong, partial(fields_at, wrong.function, definitions), language)
+
+    def correct(
+        self, function: Function, definitions: Definitions, places: Sequence[Sequence[Any]], language: str = "python"
+    ) -> str:
+        from doorward_text.correct_forms import correct_form
+
+        return correct_form(function, definitions, places, language)
+
+    def refused(
+        self, function: Function, error: DoorwardError, definitions: Definitions, language: str = "python"
+    ) -> str:
+        from doorward_text.refusals import class_refused
+
+        return class_refused(function, error, definitions, language)
+
+    def unlike(self, function: Function, value: Any, definitions: Definitions) -> str:
+        from doorward_text.type_mismatches import type_mismatch
+
+        return type_mismatch(function, value, definitions)
+
+    def answers(self) -> Answers:
+        from doorward_text.last_answers import LastAnswers
+
+        return LastAnswers()

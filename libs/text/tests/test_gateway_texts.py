@@ -1,0 +1,163 @@
+"""Functions and mistakes through a gateway, as agents read them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from doorward import Function
+from doorward_testing.samples import CONFIG, Anything
+from doorward_testing.scripted import Scripted
+
+pytestmark = pytest.mark.anyio
+NO_PARAMETERS = {"type": "object", "properties": {}}
+ANY_SOURCE = CONFIG.replace('"fake"', '"any"')
+BOTH = CONFIG.replace('"inprocess"', '["inprocess", "scripted"]')
+
+
+def function(name: str, **fields: Any) -> Function:
+    return replace(Function("weather", name, name, read_only=True, parameters=NO_PARAMETERS), **fields)
+
+
+@pytest.fixture
+def source(doorward_host: Any) -> type[Anything]:
+    class Source(Anything):
+        functions, answers, calls = {}, {}, []
+
+    doorward_host.install("source", "any", Source)
+    return Source
+
+
+@pytest.fixture
+def scripted(doorward_host: Any) -> Any:
+    doorward_host.install("executor", "scripted", Scripted)
+    return doorward_host
+
+
+async def test_a_card_is_python(doorward_host: Any) -> None:
+    """Its import line, its signature, and its types; also in a program. CONTRACT: DIS-03, DIS-09."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        (card,) = await gate.get_functions(["weather.getForecast"])
+        assert card["import"] == "from weather import get_forecast"
+        assert card["signature"].startswith("def get_forecast(")
+        assert "city: str" in card["text"]
+        described = await gate.execute("await doorward.describe('weather.get_forecast')")
+        assert "def get_forecast" in described.value
+
+
+async def test_arguments_are_checked_before_the_call(doorward_host: Any) -> None:
+    """The hint has what is right. CONTRACT: SEC-10."""
+    async with doorward_host.gateway(CONFIG) as gate:
+        for code, said in [
+            ("await weather.get_forecast(town='x')", "no parameter 'town'"),
+            ("await weather.get_forecast()", "needs the argument 'city'"),
+            ("await weather.get_forecast(city=3)", "argument city"),
+            ("await weather.get_forecast('a', city='b')", "two values for 'city'"),
+            ("await weather.get_forecast('a', 1, 2)", "takes 2 arguments"),
+        ]:
+            error = (await gate.execute(code)).error
+            assert error is not None
+            assert said in error.message
+            assert "city: str" in (error.hint or "")
+
+
+CALLS = [
+    ('await weather.get_forecast({"city": "Oslo", "days": 3})', None),
+    ('await weather.get_forecast("Oslo", 3)', None),
+    ('await weather.get_forecast("Oslo", {"days": 3})', None),
+    ('await weather.get_forecast({"city": 5})', "argument city: expected string, got number 5"),
+    ('await weather.get_forecast({"town": "Oslo"})', "has no parameter 'town'"),
+    ('await weather.get_forecast({"city": null})', "argument city: expected string, got null"),
+    ('await weather.get_forecast({"city": {"a": [1]}})', "argument city: expected string, got an object with 'a'"),
+]
+
+
+@pytest.mark.parametrize(("code", "wrong"), CALLS)
+async def test_arguments_are_an_object(scripted: Any, code: str, wrong: str | None) -> None:
+    """One object names them; places work, too. What is wrong is told in the words of the language, with its signature
+    and the line."""
+    async with scripted.gateway(BOTH) as gate:
+        outcome = await gate.execute(f"\n{code}", language="typescript")
+        assert outcome.ok is (wrong is None), outcome.error
+        if outcome.error:
+            assert wrong is not None
+            assert wrong in outcome.error.message
+            assert outcome.error.line == 2
+            hint = outcome.error.hint or ""
+            assert "    city: string;" in hint or "declare function get_forecast(args: { city: string; days?: " in hint
+
+
+async def test_programs_read_declarations_of_their_language(scripted: Any) -> None:
+    """`doorward.describe`, `doorward.capabilities` and stubs are in the language of the program that asks."""
+    async with scripted.gateway(BOTH) as gate:
+        described = await gate.execute('await doorward.describe("weather.get_forecast")', language="typescript")
+        assert "declare function get_forecast(args: {\n    city: string;" in described.value
+        can = await gate.execute("await doorward.capabilities()", language="typescript")
+        assert '`import * as SERVER from "SERVER"`' in can.value
+        helpers = await gate.execute('await doorward.describe("doorward", "doorward.read", "weather")', language="ts")
+        assert helpers.value.count("// As Python writes it. In TypeScript:") == 2
+        assert 'Write `import * as weather from "weather";`.' in helpers.value
+        assert gate.modules.stub("weather", ["get_forecast", "getForecast"], "local", "typescript") == (
+            "export function get_forecast(args: { city: string; days?: number }): Promise<any>;\n"
+            "export { get_forecast as getForecast };\n"
+        )
+        assert "export class ApiError extends Error {" in gate.modules.stub("doorward", [], "local", "javascript")
+
+
+HINTS = [
+    (("TypeError", "Cannot read properties of undefined (reading 'hihg')"), "Did you mean 'high'?"),
+    (("TypeError", "found is not iterable"), "weather.get_forecast answered a dict with city, high"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("error", "hint"), HINTS)
+async def test_errors_have_hints(scripted: Any, error: tuple[str, str], hint: str) -> None:
+    """Similar names, a missing import or `await`, and what an answer really was."""
+    async with scripted.gateway(BOTH) as gate:
+        code = f'const found = await weather.get_forecast({{"city": "Oslo"}})\nthrow {json.dumps(error)}'
+        failed = (await gate.execute(code, language="typescript")).error
+        assert failed is not None
+        assert (failed.type, failed.line) == (error[0], 2)
+        assert hint in (failed.hint or ""), failed.hint
+
+
+async def test_functions_show_what_was_observed(doorward_host: Any, source: type[Anything]) -> None:
+    """CONTRACT: SRC-23, SRC-25."""
+    source.functions = {"f": function("f"), "typed": function("typed", returns={"type": "object"})}
+    source.answers = {"f": [{"id": 1, "token": "s3cret"}], "typed": {"a": 1}}
+    async with doorward_host.gateway(ANY_SOURCE) as gate:
+        assert (await gate.get_functions(["weather.f"]))[0]["signature"] == "def f() -> Any"
+        version = gate.catalog.version()
+        await gate.execute("await weather.f()\nawait weather.typed()")
+        (card,) = await gate.get_functions(["weather.f"])
+        assert card["signature"] == "def f() -> list[FResponseItem]  # observed once, last today, not promised"
+        assert "# The result: observed once, last today, not promised.\nclass FResponseItem(TypedDict" in card["text"]
+        assert "s3cret" not in card["text"]
+        assert "token: str" in (await gate.get_functions(["weather.f#FResponseItem"]))[0]["text"]
+        assert gate.catalog.observation("weather", "typed") is None
+        assert gate.catalog.version() == version
+    async with doorward_host.gateway(ANY_SOURCE) as gate:
+        assert "observed once" in (await gate.get_functions(["weather.f"]))[0]["signature"]
+    assert b"s3cret" not in (doorward_host.folder / "state/catalog.db").read_bytes()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("returns", [None, {"type": "string"}])
+@pytest.mark.parametrize(
+    ("answer", "told"), [('{"a": 1}', "JSON: json.loads"), ("{'a': None}", "a Python literal: `import ast`")]
+)
+async def test_a_text_that_holds_values_is_told(
+    doorward_host: Any, source: type[Anything], returns: Any, answer: str, told: str
+) -> None:
+    """On the card of a function that answered one, also where its schema says only that it is text."""
+    source.functions = {"report": function("report", returns=returns), "plain": function("plain", returns=returns)}
+    source.answers = {"report": answer, "plain": "words"}
+    async with doorward_host.gateway(ANY_SOURCE) as gate:
+        assert (await gate.execute("await weather.plain()\nresult = [await weather.report()]")).ok
+        report, plain = await gate.get_functions(["weather.report", "weather.plain"])
+        assert f"It is text that holds {told}" in report["text"]
+        assert "-> str" in report["text"]
+        assert "holds" not in plain["text"]
+        assert (await gate.execute("result = {'in': await weather.report()}")).ok
