@@ -28,7 +28,7 @@ _PROCESS = """
 import asyncio, sys
 from pathlib import Path
 from doorward import PluginContext
-from doorward.administration import Secrets, validate
+from doorward.configuration import Secrets, validate
 from doorward.engines import Append, Put
 from doorward_store_postgres import PostgresStore
 

@@ -11,14 +11,17 @@ from pathlib import Path
 
 _FORKS = """
 import atexit, gc, json, os, sys, tempfile, traceback
+from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import entry_points
 from doorward_cli import main
 
-for module in (*sys.argv[1:], "doorward.gateway"):
+for module in (*sys.argv[1:], "doorward.gateway", "anyio._backends._asyncio", "dotenv.main", "pydantic.type_adapter"):
     import_module(module)
-for entry in entry_points(group="doorward.command"):
-    import_module(entry.module)
+for group in ("command", "plugins", "executor", "store", "source"):
+    for entry in entry_points(group=f"doorward.{group}"):
+        with suppress(Exception):  # what it needs may be absent: who uses it is told
+            import_module(entry.module)
 gc.freeze()  # the children share what is there by now
 for line in sys.stdin:
     asked = json.loads(line)
