@@ -90,7 +90,8 @@ TOX := $(BIN)/tox run-parallel --parallel $(WORKERS) --parallel-no-spinner
 
 wheels: setup
 	rm -rf $(ABSENT) $(TOX_WHEELS)
-	printf '%s\n' $(DISTRIBUTIONS) | xargs -P 2 -I FOLDER sh -c 'cd FOLDER && $(CURDIR)/$(BIN)/python -m hatchling build -t wheel -d $(TOX_WHEELS)' >/dev/null
+	mkdir -p $(TOX_WHEELS)
+	$(BIN)/python -c 'import os, sys, hatchling.build as hatchling; [(os.chdir(f"$(CURDIR)/{folder}"), hatchling.build_wheel("$(TOX_WHEELS)")) for folder in sys.argv[1:]]' $(DISTRIBUTIONS)
 	mkdir -p .tox # tox would close it to other users, as whom some tests start processes
 	$(BIN)/tox run --quiet -e base >/dev/null
 
