@@ -1,4 +1,4 @@
-"""The plugin against the conformance class of guards, as any third party's plugin that decides."""
+"""The plugin against the conformance classes of deciders and of guards, as any third party's plugin that decides."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 from doorward_policy_cedar import CedarPolicies
-from doorward_testing import GuardConformance, call_of
+from doorward_testing import DeciderConformance, GuardConformance, call_of
 
 TEXT = 'permit(principal, action, resource); @reason("no") forbid(principal, action, resource == Function::"a.b");'
 
 
-class TestCedarConformance(GuardConformance):
+class Cedar:
+    """What both are told of it."""
+
     plugin = CedarPolicies
 
     @pytest.fixture(autouse=True)
@@ -28,3 +30,11 @@ class TestCedarConformance(GuardConformance):
 
     def passed(self) -> list[Any]:
         return [call_of("a.c"), call_of("a.c", n=[1, {"x": None}], y=1.5, z="b")]
+
+
+class TestDeciderConformance(Cedar, DeciderConformance):
+    """It decides calls."""
+
+
+class TestGuardConformance(Cedar, GuardConformance):
+    """What it denies is refused like what a guard refuses."""

@@ -48,7 +48,7 @@ def asked_of(call: Call) -> Asked:
     """What conditions may ask of a call."""
     who, function, size = call.caller, call.function, call.size or len(dump_json(call.arguments))
     arguments = copy.deepcopy(call.arguments) if size <= MAX_ARGUMENT_BYTES else {}  # the library wants plain values
-    attributes = copy.deepcopy(who.attributes)
+    attributes = copy.deepcopy(dict(who.attributes))
     return Asked(
         *(arguments, str(who), [*who.groups], attributes, function.qualified, function.server),
         *(call.earlier, size),

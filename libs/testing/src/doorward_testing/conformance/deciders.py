@@ -13,16 +13,16 @@ import pytest
 from doorward import Call, Decider, Decision, DoorwardError, Scope
 
 from doorward_testing.conformance.base import only, require
-from doorward_testing.conformance.hooks import HookConformance, ask, odd_calls
+from doorward_testing.conformance.hooks import HookConformance, ask, hooks_of, odd_calls
 
 _DENY = "Answer a decision: what a decider fails at is denied, whoever asks."
 
 
 class DeciderConformance(HookConformance):
-    """For plugins with the hook `deciders`. Say `plugin`; override `refused` and `passed`, and `settings`, where it
-    needs any."""
+    """For plugins with the hook `deciders`, or with `decide`. Say `plugin`; override `refused` and `passed`, and
+    `settings`, where it needs any."""
 
-    hooks = ("deciders",)
+    hooks = ("deciders", "decide")
     seconds = 10.0
     """How long it may take for one call."""
 
@@ -97,11 +97,12 @@ class DeciderConformance(HookConformance):
     @asynccontextmanager
     async def _deciders(self, host: Any) -> AsyncIterator[list[Decider]]:
         async with self.opened(host) as plugin:
-            found = ask(plugin, "deciders")
+            found = ask(plugin, "deciders") if "deciders" in hooks_of(plugin) else []
             fine = isinstance(found, (list, tuple)) and all(isinstance(each, Decider) for each in found)
             require(fine, f"`deciders` answered {found!r}: write a list of doorward.Decider objects")
+            found = [*found, *([_OfHook(plugin)] if "decide" in hooks_of(plugin) else [])]
             require(found, "it has no decider here: say in `settings` what it has one for")
-            yield [*found]
+            yield found
 
     async def _decided(self, decider: Decider, call: Call) -> Decision | None:
         before = copy.deepcopy(call.arguments)
@@ -112,3 +113,13 @@ class DeciderConformance(HookConformance):
         require(fine, f"`decide` answered {decision!r}: write a doorward.Decision, or None")
         require(call.arguments == before, f"it changed the arguments of {call.function.qualified}")
         return decision  # type: ignore[no-any-return]
+
+
+class _OfHook(Decider):
+    """What a plugin decides by the hook `decide`."""
+
+    def __init__(self, plugin: Any) -> None:
+        self._plugin = plugin
+
+    def decide(self, call: Call) -> Decision | None:
+        return ask(self._plugin, "decide", call=call)  # type: ignore[no-any-return]
