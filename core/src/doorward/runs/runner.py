@@ -35,8 +35,6 @@ from doorward.plugins.hooks import AwaitedAnswer
 from doorward.plugins.layers import RunLayers
 from doorward.programs import program_text
 from doorward.programs.languages import PYTHON
-from doorward.runs import hints
-from doorward.runs.next_call import next_call
 from doorward.runs.outcomes import failure, reading, succeeded, waiting
 from doorward.runs.program_value import ProgramValue, Written, keep_bytes, read_value, written
 from doorward.sandboxes.sessions import gone
@@ -143,6 +141,8 @@ class Runs:
     async def _answer(self, run: RunContext, function: str, arguments: Mapping[str, Any]) -> Outcome:
         started = time.perf_counter()
         try:
+            from doorward.runs.next_call import next_call  # the start does not wait for it
+
             reply = await run.reply(function, (), arguments)
             read = await done(written, reply.value, large=is_large(reply.value))
             notes = (*run.notes, *next_call(run, function, arguments, reply))
@@ -247,6 +247,8 @@ class Runs:
                     if name not in error.message:
                         error.message = f"{name}: {error.message}"
                     raise
+        from doorward.runs import hints  # the start does not wait for it
+
         modules = [e.module for _, e in declined[:1] if isinstance(e, Unsupported) and e.module]
         hints_given = [hints.no_server(module, run) for module in modules]
         hints_given += [e.hint for _, e in declined if e.hint]
@@ -315,6 +317,8 @@ class Runs:
         error = replace(
             error, message=shortened(error.message[:_SHOWN_ERROR_CHARS])[:8000], hint=(error.hint or "")[:4000] or None
         )
+        from doorward.runs import hints  # the start does not wait for it
+
         error = hints.complete(error, run, program, self._executors, run.executor)
         left = tuple(file for file in run.left() if file.bytes)  # an empty file was only opened
         return Outcome(False, error=error, artefacts=left, ms=_ms_since(started), **common)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from doorward_durable_runs.documented_secrets import DocumentedSecrets as DocumentedSecrets
+from typing import TYPE_CHECKING, Any
+
 from doorward_durable_runs.durable_runs import DurableRuns as DurableRuns
 from doorward_durable_runs.files.given import Given as Given
 from doorward_durable_runs.files.store import RunFile as RunFile
@@ -19,3 +20,15 @@ __all__ = [
     "STORED_RUNS", "DocumentedSecrets", "DurableRuns", "Given", "Journals", "PlannedCalls", "RunFile", "RunSettings",
     "RunStore", "StoredRun", "StoredRuns", "planned_calls",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name == "DocumentedSecrets":
+        from doorward_durable_runs import documented_secrets  # the start does not wait for it
+
+        return documented_secrets.DocumentedSecrets
+    raise AttributeError(f"module 'doorward_durable_runs' has no attribute {name!r}")
+
+
+if TYPE_CHECKING:
+    from doorward_durable_runs.documented_secrets import DocumentedSecrets as DocumentedSecrets

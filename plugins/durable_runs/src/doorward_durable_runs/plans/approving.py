@@ -14,7 +14,6 @@ from doorward.administration import cut_value as cut
 from doorward.administration import dump_json as dump
 from doorward.administration import plain_value as plain
 
-from doorward_durable_runs.documented_secrets import DocumentedSecrets
 from doorward_durable_runs.plans.change_set import grouped, planned_call
 
 if TYPE_CHECKING:
@@ -106,6 +105,8 @@ class Approving:
 
     def _shown(self, changes: Sequence[Change], cut: Callable[[Any], Any]) -> dict[str, Any]:
         """All calls of a plan, as the agent was shown the first of them."""
+        from doorward_durable_runs.documented_secrets import DocumentedSecrets
+
         documented: dict[str, DocumentedSecrets] = {}
 
         def shown(change: Change) -> PlannedCall:
