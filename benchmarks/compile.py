@@ -157,12 +157,12 @@ def _doorward(path: Path, folder: Path) -> dict[str, Any]:
     import msgspec  # noqa: F401
     import yaml_rs  # noqa: F401
     from doorward import ServerContext
-    from doorward.catalog.sqlite_store import SqliteCatalog
     from doorward_openapi import OpenAPI
     from doorward_openapi.fetching import downloads, fetch  # noqa: F401
     from doorward_openapi.operations import compiler  # noqa: F401
     from doorward_search import ranking, result_words, steps  # noqa: F401
     from doorward_search.testing import SearchedCatalog
+    from doorward_store_sqlite.catalog import SqliteCatalog
 
     source = OpenAPI(ServerContext("api", OpenAPI.Settings(spec=str(path)), folder, folder))
     catalog = SearchedCatalog(SqliteCatalog(folder / "catalog.db"))

@@ -18,11 +18,11 @@ from typing import NamedTuple
 from zlib import crc32
 
 from common import at, median, table
-from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.data.words import split_words
 from doorward.model.functions import Compiled, Function
 from doorward_mcp_upstream.tools.functions import compiled
 from doorward_search.testing import SearchedCatalog
+from doorward_store_sqlite.catalog import SqliteCatalog
 from foreignprograms import agentdojo, tau2
 from foreignsets import PACKAGES, Place, QuestionSet, single, turns, wheel
 from searchquality import raw

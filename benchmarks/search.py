@@ -11,10 +11,10 @@ from typing import Any
 
 from common import Project, ms, openapi, table
 from doorward.catalog.catalog import Catalog
-from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.gateway import Gateway
 from doorward.model.functions import Compiled, Function
 from doorward_search.testing import SearchedCatalog
+from doorward_store_sqlite.catalog import SqliteCatalog
 
 QUERIES = (
     "list the issues of a repository", "create a customer", "send a message to a channel", "delete pod",

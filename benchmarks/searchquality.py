@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from common import HERE, Project, at, median, openapi, table
-from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.data.words import split_words
 from doorward_search.testing import SearchedCatalog
+from doorward_store_sqlite.catalog import SqliteCatalog
 
 SUFFIXES = (".json", ".yaml", ".yml", ".json.zst", ".yaml.zst", ".yml.zst")
 Search = Callable[[str, Sequence[str]], list[str]]

@@ -9,9 +9,9 @@ import tracemalloc
 from pathlib import Path
 
 from common import at, median, table
-from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.model.functions import Compiled, Function
 from doorward_search.testing import SearchedCatalog
+from doorward_store_sqlite.catalog import SqliteCatalog
 
 SERVERS, OF_EACH, QUESTIONS = 500, 40, 1000
 THINGS, OTHER_WORDS = 2000, 6000

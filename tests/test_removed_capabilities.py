@@ -92,7 +92,8 @@ def anyio_backend() -> str:
 
 def index(host: Host, without: str = "") -> Index:
     """What is installed here, one distribution aside."""
-    return Index([*host.entries, *(entry for entry in installed() if entry.distribution != without)])
+    further = [entry for entry in installed() if entry.distribution != without and entry not in host.entries]
+    return Index([*host.entries, *further])
 
 
 def asked(capability: Capability) -> dict[str, tuple[str, dict[str, str]]]:

@@ -179,7 +179,7 @@ def test_one_name_everywhere(folder: Path) -> None:
     points = dict(about["entry-points"])
     if name in COMMANDS:
         assert set(points.pop("doorward.command")) == COMMANDS[name]
-    for owned in OWNED:
+    for owned in (*OWNED, "doorward.catalog"):  # which an engine may bring beside its store
         points.pop(owned, None)
     kind, _, rest = name.partition("_")
     if kind in GROUP and rest:
@@ -288,6 +288,7 @@ def test_what_standard_brings() -> None:
         "doorward.auth": {"static", "bearer", "jwt", "basic", "api_key", "oauth2"},
         "doorward.store": {"sqlite"},
         "doorward.cache": {"sqlite"},
+        "doorward.catalog": {"sqlite"},
         "doorward.command": {
             *SEVERAL["cli"],
             *("approvals", "audit", "budgets", "learned", "serve", "token", "health", "sandbox"),

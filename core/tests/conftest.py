@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from doorward.catalog.catalog import Catalog
-from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.engines import MemoryStore
 from doorward.model.errors import StateError
 from doorward.model.functions import Compiled, Function
+from doorward_store_sqlite.catalog import SqliteCatalog
 from doorward_testing import Host
 from doorward_testing.samples import CONFIG, InProcess, MemoryCache, Weather, WeatherSettings
 

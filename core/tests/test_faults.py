@@ -16,10 +16,10 @@ import pytest
 import structlog
 from doorward import Compiled, Function, Settings
 from doorward.catalog.catalog import Catalog
-from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.catalog.store import StoredObservation
 from doorward.model.errors import StateError
 from doorward.sandboxing import CachedProgram
+from doorward_store_sqlite.catalog import SqliteCatalog
 
 from .conftest import InProcess, Weather
 
@@ -123,8 +123,8 @@ async def test_a_locked_catalog_keeps_nobody(weather: Any, how: str) -> None:
 async def test_a_catalog_that_is_locked_at_the_start(weather: Any, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A gateway starts although the catalog is locked, runs what needs no function, and reads it as soon as it can be
     had."""
-    monkeypatch.setattr("doorward.catalog.sqlite_store.OPEN_WAIT_SECONDS", 0.05)
-    monkeypatch.setattr("doorward.catalog.sqlite_store.WRITE_WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("doorward_store_sqlite.catalog.OPEN_WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("doorward_store_sqlite.catalog.WRITE_WAIT_SECONDS", 0.05)
     monkeypatch.setattr("doorward.servers.background_refresh.MIN_PAUSE_SECONDS", 0.05)
     monkeypatch.setattr("doorward.servers.background_refresh.ROUND_SECONDS", 0.02)
     async with weather.gateway(CONFIG) as gate:

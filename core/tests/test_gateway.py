@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from doorward import ConfigError, Finding, Outcome, PluginError, UnknownName, hookimpl
 from doorward.catalog.catalog import Catalog
-from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.gateway import Gateway
+from doorward_store_sqlite.catalog import SqliteCatalog
 
 from .conftest import CONFIG, InProcess, MemoryCache, Weather
 

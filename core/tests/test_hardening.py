@@ -80,7 +80,7 @@ async def test_compiling_reveals_nothing(
 @pytest.mark.slow
 def test_processes_that_start_together_share_a_catalog(tmp_path: Path) -> None:
     """Six first starts at once make one catalog, which all of them see."""
-    code = "import sys, pathlib, doorward.catalog.sqlite_store as s\npath = pathlib.Path(sys.argv[1])\n"
+    code = "import sys, pathlib, doorward_store_sqlite.catalog as s\npath = pathlib.Path(sys.argv[1])\n"
     code += "s.SqliteCatalog(path).made()\nprint(path.stat().st_ino)"
     running = [
         subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "catalog.db")], stdout=subprocess.PIPE)

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import tomli_w
 from doorward.catalog.catalog import Catalog
-from doorward.catalog.sqlite_store import SqliteCatalog
+from doorward_store_sqlite.catalog import SqliteCatalog
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_types import ElicitResult, Tool

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from doorward import Gateway
 from doorward.catalog.catalog import Catalog
-from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.packages.index import Index
+from doorward_store_sqlite.catalog import SqliteCatalog
 
 from .forked import Forked
 from .product import Api, Project, web_of

@@ -37,7 +37,7 @@ from doorward.model.storage import (
 from doorward.secrets.sealing import Box, Sealing
 from doorward.storage.memory import MemoryStore
 from doorward.storage.updating import retry, scan_all, take_over, update
-from doorward.stores import Stores
+from doorward.stores import Stores, catalog_in
 
 __all__ = [
     "Append",
@@ -67,6 +67,7 @@ __all__ = [
     "StoredArtefact",
     "StoredObservation",
     "Stores",
+    "catalog_in",
     "require_once",
     "retry",
     "scan_all",

@@ -90,7 +90,7 @@ class Gateway:
         self.observers = Observers(loaded, plugins, self.state)
         self.compiles, self.stores = shared, stores
         shared = shared and stores is None  # whoever brings their own stores has no files of ours
-        stores = stores or Stores.in_folder(self.state)
+        stores = stores or Stores.in_folder(self.state, plugins)
         vouching = loaded.managed.integrity if loaded.managed is not None else None
         self.catalog = Catalog(stores.catalog, vouching and vouching())
         self._plain_search = PlainSearch(self.catalog)

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.function_codec import Report, as_json, scrubbed
-from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.model.errors import PluginError
 from doorward.model.functions import Compiled
+from doorward_store_sqlite.catalog import SqliteCatalog
 from doorward_testing import check_light_import
 
 from ..conftest import function, stored

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from doorward import Compiled, Function
 from doorward.catalog.catalog import Catalog
-from doorward.catalog.sqlite_store import SqliteCatalog
+from doorward_store_sqlite.catalog import SqliteCatalog
 from doorward_testing import check_light_import
 
 pytestmark = pytest.mark.slow

@@ -15,7 +15,7 @@ from doorward import Compiled, File, Function, LimitExceeded, Reply
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.observation import Shape, as_schema
 from doorward.catalog.schema_inference import MAX_PLACES, SchemaInference, bounded, merge, shape
-from doorward.catalog.sqlite_store import SqliteCatalog
+from doorward_store_sqlite.catalog import SqliteCatalog
 from doorward_testing.samples import Anything
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -14,18 +14,17 @@ import doorward
 import pytest
 from doorward.calls.artefact_store import MemoryArtefacts
 from doorward.catalog.catalog import Catalog
-from doorward.catalog.empty_catalog import EMPTY_CATALOG
-from doorward.catalog.sqlite_store import SqliteCatalog
+from doorward.catalog.memory_catalog import EMPTY_CATALOG, MemoryCatalog
 from doorward.catalog.store import CatalogStore
 from doorward.finding.plain_search import PlainSearch
 from doorward.model.functions import Compiled
 from doorward.model.search import Search
 from doorward.stores import Stores
+from doorward_store_sqlite.catalog import SqliteCatalog
 from doorward_testing import ArtefactStoreConformance, CatalogStoreConformance
 from doorward_testing.samples import CONFIG
 
 from ..conftest import function, stored
-from .memory_catalog import MemoryCatalog
 
 CORE = Path(doorward.__file__).parent
 
@@ -51,17 +50,13 @@ class TestArtefacts(ArtefactStoreConformance):
 
 @pytest.mark.slow
 def test_sql_is_below_the_seam() -> None:
-    """Only the engines know SQLite or write a statement; and what takes over a file of an earlier version."""
+    """The kernel knows no SQLite and writes no statement, but for what takes over a file of an earlier version."""
     knows = re.compile(r"sqlite3|sqlite_utils|\bSELECT .* FROM\b|\bINSERT INTO\b|\bDELETE FROM\b")
     assert {f"{file.parent.name}/{file.name}" for file in CORE.rglob("*.py") if knows.search(file.read_text())} == {
-        "catalog/sqlite_reader.py",
-        "catalog/sqlite_store.py",
-        "host/sqlite_file.py",
-        "host/sqlite_layout.py",
         "storage/updating.py",
         "calls/withholding.py",
     }
-    makes = re.compile(r"SqliteCatalog\(|MemoryArtefacts\(")
+    makes = re.compile(r"MemoryCatalog\(|MemoryArtefacts\(")
     assert [
         file.name for file in CORE.rglob("*.py") if makes.search(re.sub(r"(?m)^class .*", "", file.read_text()))
     ] == ["stores.py"]
@@ -149,10 +144,11 @@ def test_nothing_answers_as_an_empty_catalog_does(tmp_path: Path) -> None:
 
 START = """
 import asyncio, sys
-from doorward.packages.index import Index
+from doorward.packages.index import Index, installed
 from doorward.gateway import Gateway
 async def main():
-    async with Gateway.open(sys.argv[1], index=Index([])) as gate:
+    engines = [each for each in installed() if each.kind == "catalog"]
+    async with Gateway.open(sys.argv[1], index=Index(engines if "engine" in sys.argv else [])) as gate:
         await gate.list_servers()
         print(sorted({"sqlite_utils", "sqlite3"} & sys.modules.keys()))
 asyncio.run(main())
@@ -174,6 +170,17 @@ def test_a_start_does_not_import_what_makes_tables(doorward_host: Any, there: st
     if there == "older":
         with contextlib.closing(sqlite3.connect(file)) as db:
             db.execute("PRAGMA user_version = 3")
-    done = subprocess.run([sys.executable, "-c", START, str(config)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", START, str(config), "engine"], capture_output=True, text=True, check=True
+    )
     assert done.stdout.splitlines()[-1] == "['sqlite3']"
     assert file.exists() == (there == "one")
+
+
+@pytest.mark.slow
+def test_a_start_without_an_engine_imports_no_sqlite(doorward_host: Any) -> None:
+    """The kernel knows none: the catalog is in memory, and no file is made."""
+    config = doorward_host.write('executor = []\ncache = "none"\nplugins = []\n')
+    done = subprocess.run([sys.executable, "-c", START, str(config)], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert not list((doorward_host.folder / "state").glob("*.db*"))

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 from doorward.catalog.catalog import Catalog
-from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.host import files
 from doorward.host.processes import Process
 from doorward.model.errors import ConfigError
+from doorward_store_sqlite.catalog import SqliteCatalog
 
 from ..conftest import InProcess, Weather
 

@@ -16,7 +16,6 @@ import anyio
 import pytest
 from doorward import PluginContext, Services, Settings
 from doorward.catalog.catalog import Catalog
-from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.model.calls import Call, File
 from doorward.model.decisions import Decision
 from doorward.model.errors import InvalidArguments, Refused, UnknownName
@@ -30,6 +29,7 @@ from doorward_approvals.binding import bound
 from doorward_approvals.request import ApprovalHooks, ApprovalRequest
 from doorward_approvals.stored_approvals import StoredApprovals
 from doorward_store_sqlite import SqliteSettings, SqliteStore
+from doorward_store_sqlite.catalog import SqliteCatalog
 from doorward_testing import run_of
 from doorward_testing.conformance.layers import Suspended
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from doorward import Call, hookimpl
 from doorward.catalog.catalog import Catalog
-from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.model.errors import StateError
 from doorward.model.functions import Compiled, Function
 from doorward_dist.seals import Seals
+from doorward_store_sqlite.catalog import SqliteCatalog
 from doorward_testing.samples import CONFIG, Weather
 
 pytestmark = pytest.mark.anyio

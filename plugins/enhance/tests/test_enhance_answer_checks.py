@@ -11,11 +11,11 @@ from doorward import Compiled, Function
 from doorward.administration import FunctionNotes
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.notes import Notes
-from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward_enhance import Enhancement
 from doorward_enhance.answer_checks import MAX_ARGUMENTS_CHARS, Useless, checked, cost_of
 from doorward_enhance.plugin import HEADING
 from doorward_enhance.texts import lines
+from doorward_store_sqlite.catalog import SqliteCatalog
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from doorward import Compiled, Function
 from doorward.catalog.catalog import Catalog
-from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.engines import MemoryStore
 from doorward_enhance.written import WRITTEN, Stored, Written, documented
+from doorward_store_sqlite.catalog import SqliteCatalog
 
 pytestmark = pytest.mark.anyio
 

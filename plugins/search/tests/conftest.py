@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 from doorward import Compiled, Function, Gateway
-from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward_search.learning.learning import Learning
 from doorward_search.plugin import FunctionSearch, Search
 from doorward_search.testing import SearchedCatalog
 from doorward_search.views import search_views, view
 from doorward_search.views.search_views import SearchViews
+from doorward_store_sqlite.catalog import SqliteCatalog
 from doorward_testing.samples import CONFIG
 
 from .meanings import Meanings

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from doorward import Compiled, Function
-from doorward.catalog.sqlite_store import SqliteCatalog
 from doorward.catalog.store import StoredObservation
 from doorward.searching import Catalog
 from doorward_search.learning.field_names import FieldNames
+from doorward_store_sqlite.catalog import SqliteCatalog
 
 RETURNS = {"type": "array", "items": {"$ref": "#/$defs/Item"}}
 ITEM = {"type": "object", "properties": {"code": {"type": "string"}, "owner": {"properties": {"login": {}}}}}

@@ -17,8 +17,9 @@ import structlog
 from doorward import PluginContext, StateError
 from doorward.configuration import Secrets, validate
 from doorward.engines import Append, Notify, Put, PutBlob
-from doorward.files import SqliteFile, SqliteLayout
 from doorward_store_sqlite import SqliteStore
+from doorward_store_sqlite.sqlite_file import SqliteFile
+from doorward_store_sqlite.sqlite_layout import SqliteLayout
 from doorward_store_sqlite.tables import LAYOUT
 
 pytestmark = pytest.mark.anyio

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 from pydantic_core import from_json
 
 from doorward.catalog.derived import Derived
-from doorward.catalog.empty_catalog import EMPTY_CATALOG
 from doorward.catalog.function_codec import Report, restored
+from doorward.catalog.memory_catalog import EMPTY_CATALOG
 from doorward.catalog.notes import Notes
 from doorward.catalog.store import Broken, CatalogReader, CatalogStore, StoredObservation
 from doorward.catalog.writer import write

@@ -1,5 +1,6 @@
-"""The protocols of an engine that keeps the catalog; `sqlite_store` has the one for SQLite. An engine knows names, ids
-and texts, and no more: what plugins derive of functions is bytes to it.
+"""The protocols of an engine that keeps the catalog: an entry point `doorward.catalog` names the class, which is made
+with a path in the state folder. An engine knows names, ids and texts, and no more: what plugins derive of functions is
+bytes to it.
 
 Each function is kept as JSON text, its record; so is each server's report. Reading happens in the event loop, so an
 engine that is reached over a network must read from a local copy.

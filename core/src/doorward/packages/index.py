@@ -18,6 +18,7 @@ GROUPS = {
     "source": "doorward.source",
     "auth": "doorward.auth",
     "store": "doorward.store",
+    "catalog": "doorward.catalog",
     "cache": "doorward.cache",
     "executor": "doorward.executor",
     "observer": "doorward.observer",

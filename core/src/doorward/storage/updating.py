@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -87,6 +86,8 @@ async def take_over(
 
 def _rows_of(file: Path, statement: str) -> list[Any] | None:
     """The rows; `None` if there is no file."""
+    import sqlite3
+
     try:
         if not check_own(file):
             return None

@@ -28,7 +28,7 @@ _THINGS: dict[str, Any] = {}
 
 
 class Host:
-    """An empty Doorward in `folder`.
+    """An empty Doorward in `folder`, with the engine of the environment that keeps the catalog, if there is one.
 
     async def test_mine(host):
         host.install("source", "mine", MySource)
@@ -38,7 +38,7 @@ class Host:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.entries: list[Entry] = []
+        self.entries: list[Entry] = [entry for entry in installed() if entry.kind == "catalog"]
         self._secrets: dict[tuple[tuple[str, str], ...], Secrets] = {}
 
     def install(

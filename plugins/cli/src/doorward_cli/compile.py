@@ -115,14 +115,16 @@ def clean(project: Project, names: tuple[str, ...], again: bool, enhancements: b
     With --enhancements NAMES are servers, or functions as `server.function`. `doorward clean compile` is the same as
     `doorward clean --compile`.
     """
-    from doorward.engines import Stores
+    from doorward.administration import Plugins
+    from doorward.configuration import find_index
+    from doorward.engines import catalog_in
 
     if names == ("compile",) and not enhancements:
         names, again = (), True
     if names and not enhancements:
         raise click.UsageError("the whole catalog is removed: leave out the names, or give --enhancements as well")
     loaded = project.load()
-    catalog = Stores.in_folder(loaded.state_folder()).catalog
+    catalog = catalog_in(loaded.state_folder(), Plugins(find_index()))
     if enhancements:
         removed = installed_command("clean.enhancements").callback(loaded, names)
     else:

@@ -85,9 +85,11 @@ def _loaded(ctx: click.Context) -> Any:
 
 @contextlib.contextmanager
 def _catalog(ctx: click.Context) -> Iterator[Catalog]:
-    from doorward.administration import Catalog
-    from doorward.engines import Stores
+    from doorward.administration import Catalog, Plugins
+    from doorward.configuration import find_index
+    from doorward.engines import catalog_in
 
-    with contextlib.closing(Catalog(Stores.in_folder(_loaded(ctx).state_folder()).catalog)) as catalog:
+    state = _loaded(ctx).state_folder()
+    with contextlib.closing(Catalog(catalog_in(state, Plugins(find_index())))) as catalog:
         catalog.refresh()
         yield catalog

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from doorward import ConfigError, Settings, StateError
 from doorward.engines import Blob, Change, Lease, Notify, Record, StaleLease, require_once
-from doorward.files import SqliteFile
 from pydantic import Field
 
 from doorward_store_sqlite import statements
+from doorward_store_sqlite.sqlite_file import SqliteFile
 from doorward_store_sqlite.tables import LAYOUT
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from doorward.files import SqliteLayout
+from doorward_store_sqlite.sqlite_layout import SqliteLayout
 
 if TYPE_CHECKING:
     from sqlite_utils import Database

@@ -7,8 +7,9 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from doorward.catalog.store import Broken, Row, StoredObservation
-from doorward.host.sqlite_file import SqliteFile
+from doorward.engines import Broken, Row, StoredObservation
+
+from doorward_store_sqlite.sqlite_file import SqliteFile
 
 DISCARD_WAIT_SECONDS = 2.0
 """Seconds to wait for a locked file before giving up putting it aside."""

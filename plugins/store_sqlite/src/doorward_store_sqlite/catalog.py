@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from doorward.catalog.sqlite_reader import SqliteReader, state_errors
-from doorward.catalog.store import Contents, StoredObservation
-from doorward.host.sqlite_file import SqliteFile
-from doorward.host.sqlite_layout import SqliteLayout
-from doorward.model.errors import StateError
+from doorward import StateError
+from doorward.engines import Contents, StoredObservation
+
+from doorward_store_sqlite.catalog_reader import SqliteReader, state_errors
+from doorward_store_sqlite.sqlite_file import SqliteFile
+from doorward_store_sqlite.sqlite_layout import SqliteLayout
 
 if TYPE_CHECKING:
     from sqlite_utils import Database

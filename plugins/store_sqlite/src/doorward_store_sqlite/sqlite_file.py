@@ -14,10 +14,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-from doorward.host import files
-from doorward.host.logs import log
-from doorward.host.sqlite_layout import SqliteLayout
-from doorward.model.errors import ConfigError, StateError
+from doorward import ConfigError, StateError, files, log
+
+from doorward_store_sqlite.sqlite_layout import SqliteLayout
 
 MIN_FREE_BYTES = 2**17
 """Free bytes of a disk below which it counts as full."""

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 import structlog
 from doorward import ConfigError
-from doorward.files import SqliteFile, SqliteLayout
+from doorward_store_sqlite.sqlite_file import SqliteFile
+from doorward_store_sqlite.sqlite_layout import SqliteLayout
 
 
 def one(db: Any) -> None:
@@ -85,7 +86,8 @@ def test_another_layout_is_put_aside_whole(tmp_path: Path, other: SqliteLayout) 
 CHANGE = """
 import sys
 from pathlib import Path
-from doorward.files import SqliteFile, SqliteLayout
+from doorward_store_sqlite.sqlite_file import SqliteFile
+from doorward_store_sqlite.sqlite_layout import SqliteLayout
 steps = (lambda db: db.table("things").create({"id": int}, pk="id"), lambda db: db.table("things").insert({"id": 1}))
 sys.stdin.readline()
 file = SqliteFile(Path(sys.argv[1]), SqliteLayout(steps[: int(sys.argv[2])], "SELECT 1 FROM things"), event="e", hint="h")
