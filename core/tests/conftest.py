@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 from doorward.catalog.catalog import Catalog
+from doorward.catalog.store import CatalogStore
 from doorward.engines import MemoryStore
 from doorward.model.errors import StateError
 from doorward.model.functions import Compiled, Function
-from doorward_store_sqlite.catalog import SqliteCatalog
 from doorward_testing import Host
 from doorward_testing.samples import CONFIG, InProcess, MemoryCache, Weather, WeatherSettings
 
@@ -61,8 +60,8 @@ def function(name: str, summary: str = "", **fields: object) -> Function:
     return Function("s", name, fields.pop("id", name), summary, **fields)  # type: ignore[arg-type]
 
 
-def stored(folder: Path, *functions: Function) -> Catalog:
-    catalog = Catalog(SqliteCatalog(folder / "catalog.db"))
+def stored(store: CatalogStore, *functions: Function) -> Catalog:
+    catalog = Catalog(store)
     catalog.store("s", Compiled(functions, {"Thing": {"type": "object"}}), fingerprint="f", settings="c", ms=1)
     catalog.refresh()
     return catalog

@@ -30,7 +30,7 @@ def test_a_function_comes_back_as_it_was(tmp_path: Path) -> None:
         read_only=True,
         data={"x": [1]},
     )
-    catalog = stored(tmp_path, kept)
+    catalog = stored(SqliteCatalog(tmp_path / "catalog.db"), kept)
     assert catalog.function("s", "get_it") == catalog.function("s", "getIt") == kept
     assert catalog.definition("s", "Thing") == {"type": "object"}
     assert catalog.reports()["s"].functions == 1
@@ -40,7 +40,7 @@ def test_a_function_comes_back_as_it_was(tmp_path: Path) -> None:
 def test_a_broken_file_is_made_anew(tmp_path: Path, content: bytes) -> None:
     """A file that is no catalog, or torn, is replaced: everything can be compiled again."""
     (tmp_path / "catalog.db").write_bytes(content)
-    assert stored(tmp_path, function("f")).function("s", "f")
+    assert stored(SqliteCatalog(tmp_path / "catalog.db"), function("f")).function("s", "f")
 
 
 def test_an_older_layout_is_made_anew(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_an_older_layout_is_made_anew(tmp_path: Path) -> None:
     old.execute("PRAGMA user_version = 99")
     old.commit()
     old.close()
-    assert stored(tmp_path, function("f")).function("s", "f")
+    assert stored(SqliteCatalog(tmp_path / "catalog.db"), function("f")).function("s", "f")
 
 
 AS_BEFORE = """
@@ -95,7 +95,7 @@ def test_a_file_of_before_is_the_same(tmp_path: Path) -> None:
     SqliteCatalog(tmp_path / "catalog.db").made().close()
     assert tables(old) == tables(tmp_path / "catalog.db")
     before = old.stat().st_ino
-    assert stored(tmp_path / "old", function("f")).names("s") == ("f",)
+    assert stored(SqliteCatalog(tmp_path / "old" / "catalog.db"), function("f")).names("s") == ("f",)
     assert old.stat().st_ino == before
 
 
@@ -161,9 +161,11 @@ def test_a_start_waits_for_no_numpy() -> None:
 @pytest.mark.slow
 def test_opens_in_constant_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Opening reads nothing of what is stored: with 3,000 functions SQLite takes as many steps as with one."""
-    stored(tmp_path, *(function(f"f{i}", "A function among many") for i in range(3_000))).close()
+    stored(
+        SqliteCatalog(tmp_path / "catalog.db"), *(function(f"f{i}", "A function among many") for i in range(3_000))
+    ).close()
     small = tmp_path / "small"
-    stored(small, function("f")).close()
+    stored(SqliteCatalog(small / "catalog.db"), function("f")).close()
 
     steps, real = [0], sqlite3.connect
 
@@ -187,5 +189,5 @@ def test_opens_in_constant_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_the_file_is_private(tmp_path: Path) -> None:
     """Nobody else may read what the user connects to."""
-    stored(tmp_path, function("f"))
+    stored(SqliteCatalog(tmp_path / "catalog.db"), function("f"))
     assert (tmp_path / "catalog.db").stat().st_mode & 0o077 == 0

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import pytest
+from doorward.catalog.memory_catalog import MemoryCatalog
 from doorward.catalog.near_functions import names_near, told_near
 from doorward.finding.plain_search import PlainSearch
 
@@ -40,9 +40,9 @@ NAMES = [
         ("read_deployment_by_name", "read_deployment_by_name_deployments_name_flow_name_deployment_name_get"),
     ],
 )
-def test_words_count_in_any_order(tmp_path: Path, asked: str, first: str) -> None:
+def test_words_count_in_any_order(asked: str, first: str) -> None:
     """The nearest function has the words of the name, all of it, whatever order and form they have there."""
-    catalog = stored(tmp_path, *[function(name, name.replace("_", " ")) for name in NAMES])
+    catalog = stored(MemoryCatalog(), *[function(name, name.replace("_", " ")) for name in NAMES])
     assert names_near(catalog, PlainSearch(catalog), f"s.{asked}", ["s"])[0] == f"s.{first}"
     assert names_near(catalog, PlainSearch(catalog), f"other.{asked}", ["s"])[0] == f"s.{first}"
 

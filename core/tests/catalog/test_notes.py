@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 from doorward import Function
+from doorward.catalog.memory_catalog import MemoryCatalog
 from doorward.catalog.notes import FunctionNotes, Notes
 from doorward.finding.plain_search import PlainSearch
 from doorward.model.search import Search
@@ -51,9 +51,9 @@ def test_lines_are_comments_and_bounded() -> None:
 
 
 @pytest.mark.anyio
-async def test_words_find_functions(tmp_path: Path) -> None:
+async def test_words_find_functions() -> None:
     """Beside those of the document."""
-    catalog = stored(tmp_path, function("f"), function("g"))
+    catalog = stored(MemoryCatalog(), function("f"), function("g"))
     catalog.notes.add(Fails())
     catalog.notes.add(Known())
     found = await PlainSearch(catalog).find(Search(["umbrellas"], "local", ["s"], ["s"]))

@@ -111,7 +111,10 @@ async def test_engines_find_the_same(tmp_path: Path, query: str) -> None:
     memory = Catalog(MemoryCatalog())
     memory.store("s", Compiled(functions), fingerprint="f", settings="c", ms=1)
     asked = Search([query], "local", ["s"], ["s"])
-    here, there = [await PlainSearch(each).find(asked) for each in (stored(tmp_path, *functions), memory)]
+    here, there = [
+        await PlainSearch(each).find(asked)
+        for each in (stored(SqliteCatalog(tmp_path / "catalog.db"), *functions), memory)
+    ]
     assert here == there
 
 

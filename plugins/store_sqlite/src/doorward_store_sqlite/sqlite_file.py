@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-from doorward import ConfigError, StateError, files, log
+from doorward import ConfigError, StateError, log
+from doorward.files import alone, check_own, own_file, own_folder
 
 from doorward_store_sqlite.sqlite_layout import SqliteLayout
 
@@ -161,10 +162,10 @@ class SqliteFile:
         """Whether there is a file that is not empty. Makes sure that no other user can read it.
 
         Raises: ConfigError if the file or its folder is not ours; OSError."""
-        files.own_folder(self.path.parent)
+        own_folder(self.path.parent)
         for file in _beside(self.path):
-            files.check_own(file)
-        if not files.check_own(self.path):
+            check_own(file)
+        if not check_own(self.path):
             return False
         if os.name == "posix" and self.path.stat().st_mode & 0o077:
             # Not by a descriptor: to close a second one drops the locks of a connection in this process.
@@ -173,7 +174,7 @@ class SqliteFile:
 
     def is_other(self) -> bool:
         """Whether there is a file that is no SQLite file at all. Raises: ConfigError if it is not ours; OSError."""
-        if not files.check_own(self.path) or self.place() is None:
+        if not check_own(self.path) or self.place() is None:
             return False
         try:
             with contextlib.closing(sqlite3.connect(f"{self._uri}?immutable=1", uri=True)) as db:
@@ -199,7 +200,7 @@ class SqliteFile:
 
     def remove(self) -> list[Path]:
         """Remove the file and the files beside it. Returns: those that were there. Raises: ConfigError, OSError."""
-        with files.alone(self.path):
+        with alone(self.path):
             return _remove(self.path)
 
     def said(self, error: Exception) -> StateError:
@@ -238,7 +239,7 @@ class SqliteFile:
     def _alone(self, wait: float) -> Iterator[None]:
         with contextlib.ExitStack() as stack:
             try:
-                stack.enter_context(files.alone(self.path, 2 * wait))
+                stack.enter_context(alone(self.path, 2 * wait))
             except ConfigError:
                 raise FileHeld(
                     "another process changes files in its folder", place=str(self.path), hint="Try again."
@@ -254,7 +255,7 @@ class SqliteFile:
             new = self.path.with_name(f".{self.path.name}.{os.getpid()}")
             _remove(new)
             try:
-                os.close(files.own_file(new, os.O_RDWR | os.O_CREAT | os.O_EXCL))
+                os.close(own_file(new, os.O_RDWR | os.O_CREAT | os.O_EXCL))
                 with contextlib.closing(sqlite3.connect(new, isolation_level=None)) as db:
                     db.execute("PRAGMA journal_mode = WAL")
                     self._layout.apply(db)
