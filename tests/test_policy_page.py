@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from doorward_testing import Commands
 
 pytestmark = pytest.mark.slow
 
@@ -40,26 +43,32 @@ SERVER = '[servers.billing]\nsource = "openapi"\nspec = "billing.json"\n'
 Ended = subprocess.CompletedProcess[str]
 
 
-def doorward(folder: Path, table: str, *words: str) -> Ended:
+@pytest.fixture(scope="module")
+def commands() -> Iterator[Commands]:
+    """The commands of Doorward."""
+    with Commands() as commands:
+        yield commands
+
+
+def doorward(commands: Commands, folder: Path, table: str, *words: str) -> Ended:
     """A command, in a folder whose configuration has a table of the page, and the server `billing`."""
     (folder / "billing.json").write_text(json.dumps(DOCUMENT))
     (folder / "doorward.toml").write_text(f'state = "state"\n{table}\n{SERVER}')
-    command = [sys.executable, "-m", "doorward", *words]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100, check=False)
+    return commands.run(words, os.environ, folder)
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_the_rules_that_are_shown_are_rules(tmp_path: Path, table: str) -> None:
+def test_the_rules_that_are_shown_are_rules(commands: Commands, tmp_path: Path, table: str) -> None:
     """Each table can be used as it stands."""
-    ended = doorward(tmp_path, table, "policy", "explain")
+    ended = doorward(commands, tmp_path, table, "policy", "explain")
     assert ended.returncode == 0, ended.stderr
 
 
-def test_the_answer_that_is_shown_is_given(tmp_path: Path) -> None:
+def test_the_answer_that_is_shown_is_given(commands: Commands, tmp_path: Path) -> None:
     """What the page says of the first rules is what is decided by them."""
     assert SHOWN
     for words, answer in SHOWN:
-        assert doorward(tmp_path, TABLES[0], *shlex.split(words)).stdout.strip() == answer
+        assert doorward(commands, tmp_path, TABLES[0], *shlex.split(words)).stdout.strip() == answer
 
 
 @pytest.mark.parametrize(
@@ -72,11 +81,11 @@ def test_the_answer_that_is_shown_is_given(tmp_path: Path) -> None:
     ],
 )
 def test_the_rules_mean_what_the_page_says(
-    tmp_path: Path, principal: str, function: str, amount: float | None, code: int
+    commands: Commands, tmp_path: Path, principal: str, function: str, amount: float | None, code: int
 ) -> None:
     """The group pays up to 100, nobody else does without a person, and everyone may read."""
     given = () if amount is None else ("--args", json.dumps({"amount": amount}))
-    ended = doorward(tmp_path, TABLES[0], "policy", "test", function, "--principal", principal, *given)
+    ended = doorward(commands, tmp_path, TABLES[0], "policy", "test", function, "--principal", principal, *given)
     assert ended.returncode == code, ended
 
 

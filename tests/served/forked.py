@@ -53,9 +53,9 @@ def shelf(api: Api, tmp_path_factory: pytest.TempPathFactory) -> Project:
     return Forked(tmp_path_factory.mktemp("shelf"), LIMITS + SHELF.format(url=api.url))
 
 
-def script(name: str, *arguments: str) -> list[str]:
-    """The command line of a file beside this one, which imports what Doorward does."""
-    command = [str(Path(__file__).with_name(name)), *arguments]
+def script(file: str | Path, *arguments: str) -> list[str]:
+    """The command line of a file, seen from this one, which imports what Doorward does, or the SDK of MCP."""
+    command = [str(Path(__file__).parent / file), *arguments]
     return [*_forked(), "--script", *command] if CAN_FORK else [sys.executable, *command]
 
 

@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ import pytest
 from doorward_testing import reserve_port
 
 from .conftest import LIMITS, WAYS
-from .forked import Forked
+from .forked import Forked, script
 from .product import Agent, Project, apart, connected, end, until
 
 pytestmark = pytest.mark.anyio
@@ -58,7 +57,7 @@ def served_by_http(era: str) -> Iterator[str]:
     """The URL of the fixture server."""
     port = reserve_port()
     url = f"http://127.0.0.1:{port}/mcp"
-    process = subprocess.Popen([sys.executable, str(SERVER), "http", str(port)], env={**os.environ, "ERA": era})
+    process = subprocess.Popen(script(SERVER, "http", str(port)), env={**os.environ, "ERA": era})
 
     def answers() -> bool:
         try:
@@ -77,7 +76,7 @@ def served_by_http(era: str) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     """A project with four upstream servers: of both eras, by both transports."""
-    command = json.dumps([sys.executable, str(SERVER), "stdio"])
+    command = json.dumps(script(SERVER, "stdio"))
     config = LIMITS + "timeout = 30\n" + "".join(STDIO.format(era=era, command=command) for era in ("modern", "legacy"))
     with served_by_http("modern") as modern, served_by_http("legacy") as legacy:
         config += HTTP.format(era="modern", url=modern) + HTTP.format(era="legacy", url=legacy)

@@ -4,7 +4,6 @@ is served."""
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 
 import anyio
@@ -12,7 +11,7 @@ import mcp_types as t
 import pytest
 
 from .conftest import LIMITS
-from .forked import Forked
+from .forked import Forked, script
 from .product import Agent
 from .test_asking import SERVER, STDIO
 from .test_http_auth import connected, token
@@ -24,7 +23,7 @@ ASKS = "import stdio_modern\nstdio_modern.ask()"
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, str]]:
     """The URL, and the tokens of two principals, who share four workers."""
-    asks = STDIO.format(era="modern", command=json.dumps([sys.executable, str(SERVER), "stdio"]))
+    asks = STDIO.format(era="modern", command=json.dumps(script(SERVER, "stdio")))
     config = "[executors.monty]\nworkers = 4\n" + LIMITS
     project = Forked(tmp_path_factory.mktemp("fair"), config + asks)
     tokens = [token(project, name)["token"] for name in ("mallory", "bob")]

@@ -8,7 +8,6 @@ import hashlib
 import hmac
 import json
 import re
-import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from .conftest import LIMITS, SHELF
-from .forked import Forked
+from .forked import Forked, script
 from .issuer import Issuer
 from .product import Agent, Api, Project, until
 from .test_asking import SERVER, STDIO, person
@@ -111,7 +110,7 @@ def issuer() -> Iterator[Issuer]:
 
 @pytest.fixture(scope="module")
 def served(api: Api, issuer: Issuer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    asks = STDIO.format(era="modern", command=json.dumps([sys.executable, str(SERVER), "stdio"]))
+    asks = STDIO.format(era="modern", command=json.dumps(script(SERVER, "stdio")))
     config = LIMITS + HTTP.format(issuer=issuer.url, audience=AUDIENCE) + SHELF.format(url=api.url) + EXPOSE + asks
     project = Forked(tmp_path_factory.mktemp("guarded"), config)
     project.env["DOORWARD_DEBUG"] = "1"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 from doorward_compat.runtime import Runtime
 
 from .conftest import LIMITS, SHELF
-from .forked import Forked
+from .forked import Forked, script
 from .product import Agent, Api, apart
 
 pytestmark = pytest.mark.anyio
@@ -226,7 +225,7 @@ async def box(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> A
     """A client of a project with the MCP server `tool-box`, which works in the folder `things`."""
     folder = tmp_path_factory.mktemp("box")
     (folder / "things").mkdir()
-    command = [sys.executable, str(Path(__file__).with_name("box.py"))]
+    command = script("box.py")
     project = Forked(
         folder, LIMITS + f'[servers.tool-box]\nsource = "mcp"\ncommand = {json.dumps(command)}\ncwd = "things"\n'
     )

@@ -23,9 +23,9 @@ from .soak import Soak, Soaked, audited
 from .test_faults import held
 from .test_http_auth import token
 
-RUNS = int(os.environ.get("DOORWARD_SOAK_RUNS", "200"))
+RUNS = int(os.environ.get("DOORWARD_SOAK_RUNS", "120"))
 CLIENTS = 8
-CYCLES = 4 if RUNS < 2000 else 10
+CYCLES = 3 if RUNS < 2000 else 10
 """How often each fault comes; in the first half the gateway is restarted after each cycle."""
 
 MORE = 16

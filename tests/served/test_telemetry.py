@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import sys
+import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -15,7 +15,7 @@ from doorward_testing import reserve_port
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from .forked import project
+from .forked import project, script
 from .product import Project, connected
 
 __all__ = ["project"]
@@ -96,7 +96,7 @@ async def test_an_mcp_server_gets_the_context(project: Project, tmp_path: Path) 
     """A call of an MCP server has `traceparent` in `_meta`; that of the next call is another one."""
     echo = tmp_path / "echo.py"
     echo.write_text(ECHO)
-    server = f'\n[servers.echo]\nsource = "mcp"\ncommand = ["{sys.executable}", "{echo}"]\n'
+    server = f'\n[servers.echo]\nsource = "mcp"\ncommand = {json.dumps(script(echo))}\n'
     endpoint = f'\n[hooks.telemetry]\nendpoint = "http://127.0.0.1:{reserve_port()}"\nmetrics = false\n'
     async with watched(project, endpoint + server).stdio() as agent:
         code = "import echo\nresult = [echo.meta(), echo.meta()]"

@@ -17,7 +17,7 @@ import pytest
 from doorward_testing import reserve_port
 
 from .conftest import LIMITS
-from .forked import Forked
+from .forked import Forked, script
 from .product import Agent, Project, apart, descendants, end, until
 
 pytestmark = pytest.mark.anyio
@@ -32,7 +32,7 @@ HIDDEN = "[secret]"
 def listening(kind: str, **env: str) -> Iterator[str]:
     """A server of the SDK on loopback: its URL."""
     port = reserve_port()
-    process = subprocess.Popen([sys.executable, SERVERS / "sdk.py", kind, str(port)], env={**os.environ, **env})
+    process = subprocess.Popen(script(SERVERS / "sdk.py", kind, str(port)), env={**os.environ, **env})
     try:
         until(lambda: _answers(port))
         yield f"http://127.0.0.1:{port}/mcp"
@@ -65,7 +65,7 @@ CHATTY = _server("chatty", command=[*RAW, "banner"])
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     """Compiled before it is served, as after a restart."""
-    sdk = [sys.executable, str(SERVERS / "sdk.py"), "stdio"]
+    sdk = script(SERVERS / "sdk.py", "stdio")
     with listening("http") as http, listening("sse") as sse:
         config = LIMITS + _server("started", command=sdk, env={"TOKEN": "${TOKEN}", "ERA": "legacy"})
         config += _server("newer", command=sdk) + CHATTY
