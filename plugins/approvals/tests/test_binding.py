@@ -120,6 +120,19 @@ async def test_what_the_function_does_is_part_of_what_was_approved(desk: Desk, c
     assert await desk.confirm()
 
 
+async def test_whoever_waits_is_woken_by_answers_alone(desk: Desk) -> None:
+    """A request more, and a yes that is used up, answer nobody else: many that wait would all look at all requests."""
+    assert not await desk.confirm()
+    seen = await desk.store.changes()
+    assert not await desk.confirm("bob")
+    assert await desk.store.changes() == seen
+    for each in await desk.open():
+        await answer(desk.store, each.id, True, by="ops")
+    assert (answered := await desk.store.changes()) > seen
+    assert await desk.confirm()
+    assert await desk.store.changes() == answered
+
+
 @pytest.mark.parametrize("fake", [{"file": "{}"}, {"bytes": "{}"}, ["a", "b", None], {"file": ["a", "b", "{}"]}])
 async def test_no_object_passes_for_a_file(desk: Desk, fake: Any) -> None:
     """The agent knows the hash of what it wants to send, and has an object approved that looks like it."""

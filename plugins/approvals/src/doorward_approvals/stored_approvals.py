@@ -63,7 +63,8 @@ class StoredApprovals:
         self._earlier: Path | None = state / EARLIER
 
     async def changes(self, seen: int = -1, timeout: float = 0.0) -> int:
-        """A number that rises with each change; wait for a higher one than `seen`, see `Store.signal`."""
+        """A number that rises when requests are answered; wait for a higher one than `seen`, see `Store.signal`. (Who
+        waits looks at all requests then: woken by each other's as well, many would look thousands of times.)"""
         return await self._store.signal(TABLE, seen, timeout)
 
     async def opened(
@@ -119,7 +120,7 @@ class StoredApprovals:
             open_ = [each for each in stored if each.request.id in ids and each.request.state == "open"]
             answers = [replace(each.request, state=state, scope=scope, by=by, said=said) for each in open_]
             changes: list[Change] = [self._again(each, answer) for each, answer in zip(open_, answers, strict=True)]
-            return changes, [each.request.id for each in open_]
+            return [*changes, Notify(TABLE)] if changes else [], [each.request.id for each in open_]
 
         return await self._decided(None, decide)
 
@@ -150,7 +151,7 @@ class StoredApprovals:
             changes, result = decide(await self._read(principal))
             if changes:
                 taken = Put(TURNS, TABLE, b"", expected=turn.version if turn else 0)
-                await self._store.commit(*changes, taken, Notify(TABLE))
+                await self._store.commit(*changes, taken)
             return result
 
         return await retry(attempt, TABLE)
