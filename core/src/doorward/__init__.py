@@ -11,7 +11,6 @@ from typing import Any
 
 _EXPORTS = {
     "model.agent_tools": ("AgentTool", "ToolAnswer", "ToolCaller"),
-    "model.approving": ("APPROVALS", "AsksApproval"),
     "model.contexts": ("PluginContext", "ServerContext"),
     "model.deciders": ("Decider", "Scope"),
     "model.decisions": ("Decision",),

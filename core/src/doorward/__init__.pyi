@@ -4,8 +4,6 @@ from doorward.host.logs import log as log
 from doorward.model.agent_tools import AgentTool as AgentTool
 from doorward.model.agent_tools import ToolAnswer as ToolAnswer
 from doorward.model.agent_tools import ToolCaller as ToolCaller
-from doorward.model.approving import APPROVALS as APPROVALS
-from doorward.model.approving import AsksApproval as AsksApproval
 from doorward.model.calls import Call as Call
 from doorward.model.calls import CallRecord as CallRecord
 from doorward.model.calls import File as File
@@ -81,11 +79,9 @@ from doorward.secrets.store import Secret as Secret
 from doorward.secrets.store import Template as Template
 
 __all__ = [
-    "APPROVALS",
     "AgentTool",
     "ApiError",
     "Artefact",
-    "AsksApproval",
     "Auth",
     "Busy",
     "Cache",

@@ -238,6 +238,10 @@ class Recorders(Protocol):
         """The recorder of a run that begins; `None` if it is not recorded."""
         ...
 
+    def resuming(self, run: str) -> str:
+        """What an agent does to have a suspended run go on: `resume_it("…")`."""
+        ...
+
 
 RECORDERS = Service[Recorders]("what records runs")
 WITHHOLDS = Service[Withholds]("what withholds the writes of a program")

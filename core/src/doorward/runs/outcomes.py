@@ -46,12 +46,12 @@ def reading(uri: str, language: str) -> str:
     return f'{"await " if is_script(language) else ""}doorward.read("{uri}")'
 
 
-def waiting(run: str, waits: Sequence[Wait]) -> Waiting:
-    """Why a run is suspended, and what its agent does then, and when."""
+def waiting(run: str, waits: Sequence[Wait], then: str) -> Waiting:
+    """Why a run is suspended, and what its agent does `then`, and when."""
     what = [*dict.fromkeys(each.what for each in waits)]
     for together, count in Counter(each.together for each in waits).items():
         what += [together] if together and count > 1 else []
-    then, until = f'resume_run("{run}")', resumed_at(waits)
+    until = resumed_at(waits)
     if until:
         then += f", in {max(1, until - int(time.time()))} s, and not before"
     return Waiting(waits[0].for_, run, tuple(what), then, until)

@@ -28,7 +28,7 @@ from doorward.model.errors import (
 )
 from doorward.model.outcomes import Outcome
 from doorward.model.programs import Failure, Finding, Program, ProgramResult
-from doorward.model.recording import WITHHOLDS
+from doorward.model.recording import RECORDERS, WITHHOLDS
 from doorward.plugins.failures import kind_of
 from doorward.plugins.hook_answers import Answer
 from doorward.plugins.hooks import AwaitedAnswer
@@ -302,7 +302,8 @@ class Runs:
         }
         if ended.suspended:
             common["notes"] += self._planned_instead(program, run)
-            waits = waiting(program.run, run.suspension.waits)
+            then = self._services[RECORDERS].resuming(program.run)
+            waits = waiting(program.run, run.suspension.waits, then)
             return Outcome(False, waiting=waits, ms=_ms_since(started), **common)
         if error is None:
             try:

@@ -8,7 +8,6 @@ from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING
 
 from doorward import (
-    APPROVALS,
     CallLayer,
     ConfigError,
     DoorwardError,
@@ -78,6 +77,8 @@ class Approvals:
         self._hook, self._catalog = gateway.plugins.hook, gateway.catalog
         self._without_known = cache(gateway.servers.without_known)
         self._servers, self._decides = gateway.servers, gateway.decides
+        from doorward_durable_runs import APPROVALS
+
         gateway.services.give(APPROVALS, self)
 
     @hookimpl

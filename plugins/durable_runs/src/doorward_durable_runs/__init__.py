@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from doorward_durable_runs.asks_approval import APPROVALS as APPROVALS
+from doorward_durable_runs.asks_approval import AsksApproval as AsksApproval
 from doorward_durable_runs.durable_runs import DurableRuns as DurableRuns
 from doorward_durable_runs.files.given import Given as Given
 from doorward_durable_runs.files.store import RunFile as RunFile
@@ -17,8 +19,8 @@ from doorward_durable_runs.stored_runs import STORED_RUNS as STORED_RUNS
 from doorward_durable_runs.stored_runs import StoredRuns as StoredRuns
 
 __all__ = [
-    "STORED_RUNS", "DocumentedSecrets", "DurableRuns", "Given", "Journals", "PlannedCalls", "RunFile", "RunSettings",
-    "RunStore", "StoredRun", "StoredRuns", "planned_calls",
+    "APPROVALS", "STORED_RUNS", "AsksApproval", "DocumentedSecrets", "DurableRuns", "Given", "Journals",
+    "PlannedCalls", "RunFile", "RunSettings", "RunStore", "StoredRun", "StoredRuns", "planned_calls",
 ]  # fmt: skip
 
 

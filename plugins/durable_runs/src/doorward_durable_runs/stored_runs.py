@@ -55,7 +55,7 @@ class StoredRuns:
             journal, given, stored = found
         except TooEarly as early:
             waits = [Wait("limit", each, early.stored.until) for each in early.stored.what]
-            return Outcome(False, waiting=waiting(run, waits))
+            return Outcome(False, waiting=waiting(run, waits, self.journals.resuming(run)))
         except DoorwardError as error:
             return self._gateway.admission.refused(error, "", principal or LOCAL)
         program = self.again(given, stored, principal)

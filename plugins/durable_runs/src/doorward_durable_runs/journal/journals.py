@@ -68,6 +68,10 @@ class Journals:
             return None
         return self._of(Given.of(program, self.settings.keep * 3600))
 
+    def resuming(self, run: str) -> str:
+        """See `doorward.administration.Recorders`."""
+        return f'resume_run("{run}")'
+
     def claim(self, run: str, principal: str | None) -> tuple[Journal, Given, StoredJournal]:
         """Hold a stored run, so that it can go on. Raises: UnknownName; TooEarly; StateError if it runs, or cannot go
         on."""

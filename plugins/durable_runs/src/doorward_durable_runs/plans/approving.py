@@ -17,9 +17,10 @@ from doorward.administration import plain_value as plain
 from doorward_durable_runs.plans.change_set import grouped, planned_call
 
 if TYPE_CHECKING:
-    from doorward import AsksApproval, Client, Program
+    from doorward import Client, Program
     from doorward.administration import Catalog
 
+    from doorward_durable_runs.asks_approval import AsksApproval
     from doorward_durable_runs.plans.change_set import Change
     from doorward_durable_runs.plans.outcome import PlannedCall
     from doorward_durable_runs.plans.settings import PlanSettings

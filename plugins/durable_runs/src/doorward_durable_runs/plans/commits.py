@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from anyio import to_thread
 from doorward import (
-    APPROVALS,
     LOCAL,
     Call,
     Decision,
@@ -29,6 +28,7 @@ from doorward.administration import (
 from doorward.administration import dump_json as dump
 from doorward.administration import outcome_failure as failure
 
+from doorward_durable_runs.asks_approval import APPROVALS
 from doorward_durable_runs.journal.errors import PlanOutdated
 from doorward_durable_runs.plans.change_set import Change
 from doorward_durable_runs.plans.outcome import PLAN, Plan

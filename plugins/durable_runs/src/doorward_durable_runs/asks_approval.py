@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from doorward.model.services import Service
+from doorward import Service
 
 if TYPE_CHECKING:
-    from doorward.model.calls import Call
-    from doorward.model.decisions import Decision
-    from doorward.model.layers import Run
+    from doorward import Call, Decision, Run
 
 
 class AsksApproval(Protocol):
