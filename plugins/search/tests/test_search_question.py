@@ -24,10 +24,14 @@ def telling(question: str) -> set[str]:
         ("Could you also let me know, or look up and provide, the weather?", {"weather", "look up"}),
         ("rated 4.9 at 1:45 on 2024-05-01 by 1,200 guests", {"rate", "guest"}),
         ("the 3 largest planets", {"largest", "planet"}),
+        ("Pay the bill 'dec.txt'", {"pay", "bill", "dec", "txt", "file"}),
+        ("what www.dora.com says", {"www", "dora", "com", "say", "url", "webpag"}),
+        ("send 20 dollars to Ann, ann@acme.md", {"send", "dollar", "ann", "acm", "md"}),
+        ("5000 US dollars in Yen", {"dollar", "yen", "currency"}),
     ],
 )
 def test_what_a_question_is_about(question: str, words: set[str]) -> None:
-    """Not its contractions, its numbers, nor what people say when they ask."""
+    """Not its contractions, its numbers, nor what people say when they ask; but of what kind a value is."""
     assert telling(question) == words
 
 
@@ -43,6 +47,18 @@ def test_a_phrase_is_one_where_its_words_are_together() -> None:
     assert "find by" in telling("find by name")
     assert "find by" in telling("name by find")
     assert "find by" not in telling("find the three best restaurants in the old town that were reviewed by critics")
+
+
+def test_a_file_that_a_question_names_is_read() -> None:
+    """Beside the wish of whose words the question has more."""
+    functions = [
+        Function("bank", "pay_bill", "", "Pay a bill"),
+        Function("bank", "send_bill", "", "Send a bill to somebody"),
+        Function("disk", "read_file", "", "The content of a file"),
+        Function("web", "fetch", "", "The content of a webpage"),
+    ]
+    assert "disk.read_file" in asked(index(functions), "Can you please pay the bill 'december-2023.txt' for me?")
+    assert "web.fetch" in asked(index(functions), "Send the bill that is at https://acme.example/b?id=1 to Bob")
 
 
 def test_letters_of_contractions_are_no_names() -> None:

@@ -57,6 +57,20 @@ _SAYS_NOTHING = re.compile(
 )
 """`don't`, `would like`, the end of `I'm`, and values of several numbers, as `4.9` and `1:45`: no words to find."""
 
+_VALUES = (
+    (
+        re.compile(r"(?<![\w@-])[\w-]+\.(?:csv|docx?|gif|jpe?g|json|log|md|pdf|png|pptx?|txt|xlsx?|xml|ya?ml|zip)\b"),
+        r"\g<0> file",
+    ),
+    (re.compile(r"\b(?:https?://|www\.)[^\s\"'<>]+"), r"\g<0> url webpage"),
+)
+"""Values that say of what kind they are: the names of files, and addresses of pages."""
+
+_CURRENCIES = re.compile(
+    r"\b(dollar|euro|yen|yuan|rupee|peso|franc|USD|EUR|GBP|JPY|CNY|INR|CAD|AUD|CHF|MXN)s?\b", re.IGNORECASE
+)
+"""Two of them in one question are of a currency and another one."""
+
 _QUOTED = re.compile(r'["“«][^"”»]{2,80}["”»]|(?<!\w)\'[^\']{2,80}\'(?!\w)')
 _CAPITALISED = re.compile(r"\b[A-ZÀ-Þ][^\W_]+")
 
@@ -91,6 +105,10 @@ def read(text: str) -> Question:
     text = text[:MAX_QUESTION_CHARS]
     tags = tuple(_tag(quoted or bare) for quoted, bare in _TAG.findall(text))
     said = _TAG.sub(" ", text)
+    for value, with_kind in _VALUES:
+        said = value.sub(with_kind, said)
+    if len({name.lower() for name in _CURRENCIES.findall(said)}) > 1:
+        said += " currency"
     everything = split_words(said)
     spoken = split_words(_SAYS_NOTHING.sub(" ", said)) or everything
     words = list(dict.fromkeys(spoken))[:MAX_WORDS]
