@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from doorward import LimitExceeded
-from doorward.access.rate_limit import RateLimit
+from doorward import LimitExceeded, StateError
+from doorward.access.rate_limit import ALONE_SECONDS, RateLimit
 from doorward.engines import MemoryStore
 
 from ..conftest import CONFIG, Unusable
@@ -89,3 +89,25 @@ async def test_gateways_of_one_store_share_the_rate(doorward_host: Any, shared_s
         outcomes = [await gate.execute("1") for gate in (one, two, one, two)]
     assert [outcome.ok for outcome in outcomes] == [True, True, True, False]
     assert "Try again in" in outcomes[3].error.hint
+
+
+async def test_a_store_that_cannot_be_used_is_not_asked_for_each_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may have each wait for seconds. What it allows counts again as soon as it can be asked."""
+    clock, store, asked = Clock(monkeypatch), MemoryStore(), list[str]()
+    read = store.get
+
+    async def locked(table: str, key: str) -> Any:
+        asked.append(key)
+        raise StateError("another process holds it locked")
+
+    monkeypatch.setattr(store, "get", locked)
+    rate = RateLimit(60, store)
+    assert await started(rate, 30) == 30
+    assert len(asked) == 1
+    clock.now += ALONE_SECONDS
+    assert await started(rate, 1) == 1
+    assert len(asked) == 2
+    clock.now += ALONE_SECONDS
+    monkeypatch.setattr(store, "get", read)
+    await started(RateLimit(60, store), 60)
+    assert await started(rate, 1) == 0

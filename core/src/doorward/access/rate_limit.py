@@ -26,6 +26,9 @@ TABLE = "starts"
 SHARE = 1 / 20
 """Of what is left, a process takes this much at once: the others find little less than there is."""
 
+ALONE_SECONDS = 10.0
+"""How long a process counts alone after the store could not be used: runs do not wait for it one after the other."""
+
 
 class RateLimit:
     """Allows each principal `most` runs a minute. This process counts its own; with a `store` it takes them from there,
@@ -37,6 +40,7 @@ class RateLimit:
         self._starts: dict[str, deque[float]] = {}
         self._taken: dict[str, tuple[int, int]] = {}
         self._taking: anyio.Lock | None = None
+        self._alone_until = 0.0
 
     async def admit(self, principal: str) -> bool:
         """Count a run. Returns: whether other processes were asked. Raises: LimitExceeded if the principal has started
@@ -51,7 +55,7 @@ class RateLimit:
         if len(starts) >= self._most:
             raise self._refusal(60 - (now - starts[0]))
         starts.append(now)
-        if self._store is None or self._spend(principal):
+        if self._store is None or now < self._alone_until or self._spend(principal):
             return False
         try:
             await self._take(principal, self._store)
@@ -72,12 +76,13 @@ class RateLimit:
         if self._taking is None:
             self._taking = anyio.Lock()
         async with self._taking:
-            if self._spend(principal):
+            if self._spend(principal) or time.monotonic() < self._alone_until:
                 return
             second, unused = int(time.time()), self._taken.pop(principal, (0, 0))
             try:
                 taken, wait = await to_its_end(_start(store, principal, second, self._most, unused))
             except StateError as error:
+                self._alone_until = time.monotonic() + ALONE_SECONDS
                 seldom.warning("rate_not_shared", why=error.message)
                 return
             if not taken:

@@ -19,7 +19,8 @@ def store() -> None:
 @click.argument("key", required=False)
 def forget(project: Project, table: str, key: str | None) -> None:
     """Delete the records of a TABLE, or that of one KEY: `withheld` lets principals run programs again whose answers
-    held credentials, `budgets` has all budgets begin anew. Restart what serves: it remembers some of them.
+    held credentials, `budgets` has all budgets begin anew, "model use" the quotas of models. Restart what serves: it
+    remembers some of them.
     """
     deleted = anyio.run(_forget, project, table, key)
     if project.json:

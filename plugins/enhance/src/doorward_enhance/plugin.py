@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from doorward import Function, Gateway, PluginContext, hookimpl
+from doorward import Function, Gateway, PluginContext, StateError, hookimpl, log
 from doorward.administration import FunctionNotes, open_store
 
 if TYPE_CHECKING:
@@ -53,7 +53,10 @@ class Enhance(FunctionNotes):
 
     async def open(self) -> None:
         assert self._written is not None
-        await self._written.read(self._state)
+        try:
+            await self._written.read(self._state)
+        except StateError as error:  # functions are described without it
+            log.warning("enhancements_not_read", why=error.message, hint=error.hint)
 
     async def flush(self) -> None:
         """Read what another process has stored, and forget what a compile has outdated."""
