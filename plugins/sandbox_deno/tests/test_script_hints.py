@@ -21,6 +21,7 @@ def host(doorward_host: Any) -> Any:
         """Runs a few statements, and reads them as Deno's do."""
 
     doorward_host.install("executor", "scripted", Read)
+    doorward_host.install_real("text")
     return doorward_host
 
 
