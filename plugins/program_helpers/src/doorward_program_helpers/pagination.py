@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import doorward_text  # which imports what it is asked for
 from doorward import InvalidArguments
 from doorward.helping import at, done, is_field_of_one, is_large, keys_to_items, lists_in
 from doorward.values import write_json
-from doorward_text import described, shown_key
 
 from doorward_program_helpers.known_replies import known
 
@@ -101,8 +101,8 @@ def _check_several(run: HelperContext, function: str, route: str, value: Any, ke
     """Note that the items may be a field of one thing. Raises: InvalidArguments if they are."""
     if (is_one := is_field_of_one(function.partition(".")[2], route, value, keys)) is False:
         return
-    what = f"an answer of {function[:200]} is {described(value, depth=1)[:300]}"
-    named = ".".join(map(shown_key, keys))
+    what = f"an answer of {function[:200]} is {doorward_text.described(value, depth=1)[:300]}"
+    named = ".".join(map(doorward_text.shown_key, keys))
     if is_one:
         hint = f"Call the function itself, once for each thing. Its {named} are a field of the answer."
         raise InvalidArguments(f"doorward.items: {what}: one thing, no list of them", hint=hint)
@@ -121,7 +121,7 @@ def _keys(function: str, reply: Reply, declared: Sequence[str]) -> Sequence[str]
     what = (
         f"has several lists: {', '.join(lists)[:300]}"
         if lists
-        else f"has no list; it is {described(value, depth=1)[:300]}"
+        else f"has no list; it is {doorward_text.described(value, depth=1)[:300]}"
     )
     hint = "doorward.pages(…) gives the answers themselves."
     if lists:
