@@ -23,18 +23,14 @@ from doorward.data.clean_text import visible as visible
 from doorward.data.json_writing import digest as json_digest
 from doorward.data.json_writing import dump as dump_json
 from doorward.data.json_writing import exceeds as exceeds
-from doorward.data.marked_places import in_words as places_in_words
-from doorward.data.marked_places import shown as mark_places
 from doorward.data.near_names import in_place_of as in_place_of
 from doorward.data.near_names import nearest as nearest
 from doorward.data.offload import done as maybe_in_thread
 from doorward.data.offload import is_large as is_large
 from doorward.data.offload import off_loop as run_in_thread
 from doorward.data.offload import thread_to_its_end as thread_to_its_end
-from doorward.data.planned import PLANNED_TEXT as PLANNED_TEXT
 from doorward.data.planned import planned as planned
 from doorward.data.planned import planned_in as planned_in
-from doorward.data.planned import told as planned_in_words
 from doorward.data.quoting import in_one_line as in_one_line
 from doorward.data.quoting import indented as indented
 from doorward.data.values import cut as cut_value
@@ -80,7 +76,6 @@ from doorward.plugins.manager import Plugins as Plugins
 from doorward.programs.languages import is_script as is_script
 from doorward.programs.languages import named as language_named
 from doorward.programs.languages import of_file as language_of_file
-from doorward.programs.program_text import telling_line as telling_line
 from doorward.runs.outcomes import failure as outcome_failure
 from doorward.runs.outcomes import waiting as waiting_run
 from doorward.runs.run_context import RunContext as RunContext
@@ -162,7 +157,6 @@ __all__ = [
     "language_named",
     "language_of_file",
     "log_stream",
-    "mark_places",
     "mask_tokens",
     "may_repeat",
     "maybe_in_thread",
@@ -170,7 +164,6 @@ __all__ = [
     "nobody_asks",
     "open_store",
     "outcome_failure",
-    "places_in_words",
     "plain_value",
     "planned",
     "planned_in",
@@ -192,7 +185,6 @@ __all__ = [
     "sync_names",
     "takes_file",
     "takes_text",
-    "telling_line",
     "thread_to_its_end",
     "url_of",
     "visible",

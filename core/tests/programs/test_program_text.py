@@ -9,27 +9,8 @@ import pytest
 from doorward.model.errors import InvalidProgram
 from doorward.programs.awaited_calls import awaited
 from doorward.programs.parameters import bind, check, parameters
-from doorward.programs.program_text import telling_line
 from hypothesis import given
 from hypothesis import strategies as st
-
-
-@pytest.mark.parametrize(
-    ("code", "line"),
-    [
-        ("import github\nfrom doorward import items\n\ntry:\n    rows = github.list()", "rows = github.list()"),
-        ('"""Close stale issues."""\nimport github', "Close stale issues."),
-        ("import github\n# Close stale issues\nx = 1", "Close stale issues"),
-        ("import * as github from 'github'\n// Close them\n", "Close them"),
-        ("import github", "import github"),
-        ("", ""),
-        ("x" * 300, "x" * 200),
-    ],
-)
-def test_the_line_that_tells(code: str, line: str) -> None:
-    """What a program is about stands in its first line that is no import."""
-    assert telling_line(code) == line
-
 
 JSON = st.recursive(
     st.none()

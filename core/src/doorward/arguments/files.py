@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from doorward.data.marked_places import pointed
 from doorward.data.quoting import in_one_line
 from doorward.data.values import MAX_DEPTH
 from doorward.model.calls import File
@@ -93,13 +92,13 @@ def in_words(function: Function, arguments: Mapping[str, Any]) -> dict[str, str]
                     found[place] = _in_words(File(content, str(about.get("type", "")), str(about.get("name", ""))))
             case dict():
                 for key, part in value.items():
-                    look(part, f"{place}/{pointed(key)}", False)
+                    look(part, f"{place}/{_pointed(key)}", False)
             case list():
                 for number, part in enumerate(value):
                     look(part, f"{place}/{number}", bytes_there)
 
     for name, value in arguments.items():
-        look(value, f"/{pointed(name)}", _bytes_there(properties.get(name)))
+        look(value, f"/{_pointed(name)}", _bytes_there(properties.get(name)))
     return found
 
 
@@ -130,3 +129,8 @@ def _offered(schema: Any) -> list[Mapping[str, Any]]:
         else [schema]
     )
     return [part for part in parts if isinstance(part, Mapping)]
+
+
+def _pointed(key: Any) -> str:
+    """A key as a part of a JSON Pointer."""
+    return str(key).replace("~", "~0").replace("/", "~1")

@@ -10,10 +10,6 @@ PLANNED_KEY = "\0planned"
 """The only key of an object that stands for an unknown value in what a sandbox sends."""
 
 
-PLANNED_TEXT = ", known once the plan is committed>"
-"""The end of the `repr` of an unknown value in a sandbox."""
-
-
 def _nothing(path: Sequence[str | int]) -> str:
     return ""
 
@@ -51,10 +47,3 @@ def planned_in(value: Any) -> Iterator[Planned]:
                     todo.extend(found.values())
             case list() as found:
                 todo.extend(found)
-
-
-def told(unknown: Planned) -> str:
-    """An unknown value in words: `answer of 2: .id`."""
-    which = f"answer of {unknown.call}" if unknown.call > 0 else f"answer of dependent read {-unknown.call}"
-    path = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in unknown.path)
-    return f"{which}: {path}" if path else which

@@ -99,14 +99,3 @@ def line_starts(text: bytes) -> list[int]:
         at += len(line) + 1
         starts.append(at)
     return starts
-
-
-_SAYS_NOTHING = re.compile(r"(import|from)\b|try\s*:|(async )?def main\(|\W*$")
-_TELLING_CHARACTERS = 200
-
-
-def telling_line(code: str) -> str:
-    """The first line of a program that tells what it does: no import, and a comment or docstring without its marks."""
-    lines = (line.strip().lstrip("#/*\"' ").rstrip("\"' ") for line in code.splitlines())
-    found = next((line for line in lines if not _SAYS_NOTHING.match(line)), code.strip().partition("\n")[0])
-    return found[:_TELLING_CHARACTERS]

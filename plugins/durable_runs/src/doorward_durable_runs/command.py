@@ -163,10 +163,8 @@ def _state(stored: StoredRun) -> str:
 
 
 def _row(stored: StoredRun) -> tuple[str, ...]:
-    from doorward.administration import telling_line
-
     given = stored.given
-    about = "; ".join(stored.what) or given.description or telling_line(given.code)
+    about = "; ".join(stored.what) or given.about
     return given.run, given.principal, _state(stored), _time(given.created), about
 
 

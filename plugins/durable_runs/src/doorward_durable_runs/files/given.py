@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from doorward import Limits, Program
+
+_SAYS_NOTHING = re.compile(r"(import|from)\b|try\s*:|(async )?def main\(|\W*$")
+_TELLING_CHARACTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,16 @@ class Given:
             language=self.language, seed=bytes.fromhex(self.seed), began=self.began,
             plan=self.plan, argv=tuple(self.argv),
         )  # fmt: skip
+
+    @property
+    def about(self) -> str:
+        """What the program is about: its description, else its first line that tells what it does: no import, and a
+        comment or docstring without its marks."""
+        if self.description:
+            return self.description
+        lines = (line.strip().lstrip("#/*\"' ").rstrip("\"' ") for line in self.code.splitlines())
+        found = next((line for line in lines if not _SAYS_NOTHING.match(line)), self.code.strip().partition("\n")[0])
+        return found[:_TELLING_CHARACTERS]
 
     @classmethod
     def read(cls, said: Mapping[str, Any]) -> Given:

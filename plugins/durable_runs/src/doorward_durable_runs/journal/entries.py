@@ -11,9 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from doorward import Reply
-from doorward.administration import mark_places as shown
-from doorward.administration import places_in_words as in_words
 from doorward.sandboxing import PLANNED_KEY
+from doorward_durable_runs.marked_places import in_words, shown
 
 if TYPE_CHECKING:
     import anyio

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from doorward import Failure, InvalidArguments, Outcome, StateError, UnknownName
-from doorward.administration import telling_line
 from doorward_durable_runs.files.frames import NOT_KNOWN
 from doorward_durable_runs.files.given import Given
 from doorward_durable_runs.files.store import RESUMABLE, FileRuns
@@ -217,7 +216,7 @@ def _read(stored: StoredRun) -> StoredJournal:
 def _in_brief(stored: StoredRun) -> dict[str, Any]:
     given = stored.given
     created = datetime.fromtimestamp(given.created, UTC).isoformat(timespec="seconds")
-    about = given.description or telling_line(given.code)[:_ABOUT_CHARACTERS]
+    about = given.about[:_ABOUT_CHARACTERS]
     said = {"run": given.run, "state": RESUMABLE[stored.state], "for": [*stored.what], "cannot_resume": stored.lost}
     return {key: value for key, value in (said | {"begun": created, "program": about}).items() if value}
 

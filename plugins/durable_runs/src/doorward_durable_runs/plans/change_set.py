@@ -9,14 +9,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from doorward import Decision, Function, InvalidArguments, LimitExceeded, Refused
-from doorward.administration import ALLOWED, mark_places, planned, planned_in
+from doorward.administration import ALLOWED, planned, planned_in
 from doorward.administration import cut_value as cut
 from doorward.administration import files_in_words as in_words
 from doorward.administration import plain_value as plain
-from doorward.administration import planned_in_words as told
 from doorward.sandboxing import Planned
 from doorward.values import effect
 
+from doorward_durable_runs.marked_places import shown, told
 from doorward_durable_runs.plans.outcome import PLAN, Plan, PlannedCall, PlannedCalls
 from doorward_durable_runs.plans.reads import yes_to
 from doorward_durable_runs.plans.unknown_values import in_text, readable, resolved
@@ -269,5 +269,5 @@ def planned_call(
     number: int | str, arguments: Mapping[str, Any], files: Mapping[str, str], cut: Callable[[Any], Any]
 ) -> PlannedCall:
     """A call for a reader. `files` are the words for the bytes in its arguments."""
-    said, places = mark_places(dict(arguments), files, cut)
+    said, places = shown(dict(arguments), files, cut)
     return {"n": number, "arguments": said, **places}  # type: ignore[typeddict-item]

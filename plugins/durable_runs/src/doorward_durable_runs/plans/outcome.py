@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypedDict
 
 from doorward.administration import in_one_line
-from doorward.administration import places_in_words as in_words
 from doorward.values import frozen
+
+from doorward_durable_runs.marked_places import in_words
 
 PLAN = "plan"
 """Its key in the JSON of an outcome."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from doorward.administration import PLANNED_TEXT, planned
-from doorward.administration import planned_in_words as told
+from doorward.administration import planned
+
+from doorward_durable_runs.marked_places import PLANNED_TEXT, told
 
 
 def in_text(value: Any) -> bool:

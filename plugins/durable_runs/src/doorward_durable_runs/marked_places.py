@@ -10,20 +10,21 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from doorward.data.planned import planned, told
+from doorward.administration import planned
+
+if TYPE_CHECKING:
+    from doorward.sandboxing import Planned
+
+PLANNED_TEXT = ", known once the plan is committed>"
+"""The end of the `repr` of an unknown value in a sandbox."""
 
 Places = Mapping[str, Sequence[str]]
 """JSON Pointers, by what stands there."""
 
 WORDS = {"unknown": "not known yet", "files": "a file"}
 """What may stand in a place, and how a person is told."""
-
-
-def pointed(key: Any) -> str:
-    """A key as a part of a JSON Pointer."""
-    return str(key).replace("~", "~0").replace("/", "~1")
 
 
 def shown(
@@ -68,7 +69,17 @@ def _each(value: Any, change: Callable[[Any, str], Any], place: str = "") -> Any
     value = change(value, place)
     match value:
         case dict():
-            return {key: _each(part, change, f"{place}/{pointed(key)}") for key, part in value.items()}
+            return {
+                key: _each(part, change, f"{place}/{str(key).replace('~', '~0').replace('/', '~1')}")
+                for key, part in value.items()
+            }
         case list():
             return [_each(part, change, f"{place}/{number}") for number, part in enumerate(value)]
     return value
+
+
+def told(unknown: Planned) -> str:
+    """An unknown value in words: `answer of 2: .id`."""
+    which = f"answer of {unknown.call}" if unknown.call > 0 else f"answer of dependent read {-unknown.call}"
+    path = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in unknown.path)
+    return f"{which}: {path}" if path else which
