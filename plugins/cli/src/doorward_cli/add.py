@@ -9,8 +9,8 @@ from typing import Any, Union, get_args, get_origin
 
 import click
 from doorward import DoorwardError
-from doorward.administration import beside
 from doorward.configuration import ServerSettings
+from doorward.files import beside
 
 from doorward_cli.config_file import Before
 from doorward_cli.hidden import moved

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 import click
-from doorward.administration import indented
+from doorward.texts import indented
 
 from doorward_cli.command_line import installed_command
 from doorward_cli.completion import complete_servers

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from doorward import ConfigError
-from doorward.administration import write_file
-from doorward.files import alone
+from doorward.files import alone, write_file
 
 if TYPE_CHECKING:
     from doorward.configuration import Loaded

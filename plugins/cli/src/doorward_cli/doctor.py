@@ -14,8 +14,9 @@ import anyio
 import click
 from doorward import LOCAL, ConfigError, DoorwardError, MissingSecret
 from doorward.abilities import SupportsLoginCheck
-from doorward.administration import contained, expected, indented
+from doorward.administration import contained, expected
 from doorward.configuration import to_install
+from doorward.texts import indented
 
 from doorward_cli import auth_suggestions
 from doorward_cli.doctor_secrets import about_secrets

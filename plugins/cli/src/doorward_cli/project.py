@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import click
 from doorward import ConfigError
-from doorward.administration import write_file
+from doorward.files import write_file
 
 from doorward_cli.config_file import change_config
 from doorward_cli.first_configuration import first_start

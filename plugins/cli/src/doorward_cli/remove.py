@@ -16,8 +16,9 @@ import anyio
 import click
 from doorward import LOCAL, ConfigError, DoorwardError, MissingSecret, UnknownName
 from doorward.abilities import SupportsLogout
-from doorward.administration import refuse_link, some
+from doorward.administration import some
 from doorward.configuration import EVERYONE, Loaded, module_name, read_config, variables_of_server
+from doorward.files import refuse_link
 
 from doorward_cli import logs
 from doorward_cli.auth_suggestions import variables

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import click
 from doorward import DoorwardError
-from doorward.administration import indented
+from doorward.texts import indented
 
 from doorward_cli import logs
 from doorward_cli.installed_commands import other_commands

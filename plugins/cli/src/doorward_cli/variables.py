@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from doorward import ConfigError
-from doorward.administration import write_file
 from doorward.configuration import is_credential
-from doorward.files import check_own
+from doorward.files import check_own, write_file
 
 _ENV_HEADER = "# Values for ${…} in doorward.toml, one NAME=value a line. Never commit this file.\n"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from doorward import ConfigError
-from doorward.administration import write_file
+from doorward.files import write_file
 
 from doorward_clients import jsonc
 

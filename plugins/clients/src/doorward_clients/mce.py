@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from doorward import ConfigError
-from doorward.administration import beside, hide
+from doorward.administration import hide
 from doorward.configuration import is_plain, unescaped
+from doorward.files import beside
 from doorward.values import escaped
 from doorward_cli import Variables
 

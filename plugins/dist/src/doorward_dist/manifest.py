@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Self, TypeVar
 
 from doorward import ConfigError
-from doorward.administration import clean_text, in_place_of
+from doorward.administration import in_place_of
 from doorward.configuration import (
     Config,
     Index,
@@ -24,6 +24,7 @@ from doorward.configuration import (
     tables_in,
     tables_of,
 )
+from doorward.values import clean_text
 from pydantic import (
     BaseModel,
     ConfigDict,

@@ -108,7 +108,7 @@ def replay(project: Project, run: str, code: Path | None, bundle: Path | None) -
     """
     if bundle is None:
         return anyio.run(partial(_run, project, run, "" if code is None else code.read_text(encoding="utf-8"), True))
-    from doorward.administration import write_file
+    from doorward.files import write_file
 
     write_file(bundle, _bundle(_store(project).show(run)), private=True)
     say(f"{bundle} is written; read it before you send it to anybody")

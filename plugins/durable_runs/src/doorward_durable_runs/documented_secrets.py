@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from doorward import Function
-from doorward.administration import REDACTED, is_named_secret, planned
+from doorward.administration import REDACTED, is_named_secret
+from doorward.recording import planned
 from doorward.searching import Definitions, Reader, listed, table, variants
 
 _MAX_FORMS = 200

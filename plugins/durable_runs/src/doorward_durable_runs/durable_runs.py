@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from anyio import to_thread
 from doorward import PluginContext, hookimpl
-from doorward.administration import RECORDERS
+from doorward.recording import RECORDERS
 
 from doorward_durable_runs.agent_tools import TOOL
 from doorward_durable_runs.journal.journals import Journals

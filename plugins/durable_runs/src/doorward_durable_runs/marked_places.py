@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from doorward.administration import planned
+from doorward.recording import planned
 
 if TYPE_CHECKING:
     from doorward.sandboxing import Planned

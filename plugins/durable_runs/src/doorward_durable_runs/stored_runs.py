@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from anyio import to_thread
 from doorward import LOCAL, DoorwardError, Outcome, Service, Wait
 from doorward.administration import thread_to_its_end
-from doorward.administration import waiting_run as waiting
+from doorward.recording import waiting_run as waiting
 
 from doorward_durable_runs.journal.journals import TooEarly
 

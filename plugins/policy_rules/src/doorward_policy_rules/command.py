@@ -103,7 +103,7 @@ def accept(project: Project, servers: Sequence[str]) -> None:
 
 async def _accept(project: Project, servers: Sequence[str]) -> list[str]:
     async with project.gateway(only=servers or None) as gate:
-        from doorward.administration import Effects
+        from doorward.deciding import Effects
 
         from doorward_policy_rules.known_functions import KnownFunctions
 

@@ -13,7 +13,8 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from doorward import Call, ConfigError
-from doorward.administration import dump_json, exceeds, planned, visible
+from doorward.administration import dump_json, exceeds, visible
+from doorward.recording import planned
 
 MAX_ARGUMENT_BYTES = 256 * 2**10
 """Bytes of arguments that a condition looks at: what its loops cost grows with them."""

@@ -11,7 +11,7 @@ from doorward.administration import some
 from doorward_policy_rules.tables import RuleTable
 
 if TYPE_CHECKING:
-    from doorward.administration import Policy
+    from doorward.deciding import Policy
 
     from doorward_policy_rules.policy_rules import PolicyRules
     from doorward_policy_rules.rules import Rule

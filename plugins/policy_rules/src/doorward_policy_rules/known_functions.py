@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from doorward import Function, log
-from doorward.administration import CachedFile, Effects, dump_json
-from doorward.files import write_own
+from doorward.administration import dump_json
+from doorward.deciding import Effects
+from doorward.files import CachedFile, write_own
 
 from doorward_policy_rules.settings import Effect
 

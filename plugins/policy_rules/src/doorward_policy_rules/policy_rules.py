@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from doorward import Call, Decider, Decision, Function, Principal, Scope, hookimpl, log
-from doorward.administration import ALLOWED, Effects
+from doorward.deciding import ALLOWED, Effects
 
 from doorward_policy_rules.known_functions import KnownFunctions
 from doorward_policy_rules.rules import Rule

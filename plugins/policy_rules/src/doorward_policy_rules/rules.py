@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from doorward import Decision, Function
-from doorward.administration import Rules
+from doorward.deciding import Rules
 
 from doorward_policy_rules.conditions import Condition
 
 if TYPE_CHECKING:
-    from doorward.administration import Effects
     from doorward.configuration import Upstream
+    from doorward.deciding import Effects
 
     from doorward_policy_rules.settings import RuleSettings
 

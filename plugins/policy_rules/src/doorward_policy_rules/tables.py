@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from doorward import Call, Decider, Decision, Function, Principal, Scope
-from doorward.administration import ALLOWED, Reached, stricter
+from doorward.deciding import ALLOWED, Reached, stricter
 
 from doorward_policy_rules.conditions import Unanswerable, asked_of
 from doorward_policy_rules.rules import Rule, Upstreams

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from doorward import ConfigError, StateError, UnknownName, log
 from doorward.administration import json_digest as digest
-from doorward.administration import refuse_link, sync_names
 from doorward.engines import Box, Sealing
-from doorward.files import flocked, own_file, own_folder
+from doorward.files import flocked, own_file, own_folder, refuse_link, sync_names
 from doorward_durable_runs.files import frames
 from doorward_durable_runs.files.frames import Frame
 from doorward_durable_runs.files.given import Given

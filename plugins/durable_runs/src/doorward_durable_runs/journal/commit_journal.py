@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from doorward import DoorwardError, ProgramDiverged
-from doorward.administration import files_in_words as in_words
 from doorward.administration import maybe_in_thread as done
-from doorward.administration import planned_in
+from doorward.recording import files_in_words as in_words
+from doorward.recording import planned_in
 from doorward.values import effect
 from doorward_durable_runs.journal import commit_end
 from doorward_durable_runs.journal.entries import Entry, Recorded, patience
@@ -21,7 +21,7 @@ from doorward_durable_runs.plans.unknown_values import resolved
 
 if TYPE_CHECKING:
     from doorward import Call, Decision, Reply
-    from doorward.administration import InterceptedRun, OutcomePart, RecordedRun
+    from doorward.recording import InterceptedRun, OutcomePart, RecordedRun
     from doorward_durable_runs.files.store import RunFile
     from doorward_durable_runs.journal.replay import StoredJournal
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from doorward import StateError, Wait
-from doorward.administration import resumed_at
+from doorward.recording import resumed_at
 from doorward_durable_runs.files.frames import as_json
 from doorward_durable_runs.files.given import Given
 from doorward_durable_runs.journal.entries import Entry

@@ -37,7 +37,7 @@ from doorward_durable_runs.journal.sent import sent_calls
 
 if TYPE_CHECKING:
     from doorward import Call, Failure, Outcome
-    from doorward.administration import Interceptor, RecordedRun, Suspends
+    from doorward.recording import Interceptor, RecordedRun, Suspends
     from doorward_durable_runs.files.store import RunFile, RunStore
     from doorward_durable_runs.journal.replay import StoredJournal
     from doorward_durable_runs.plans.change_set import ChangeSet

@@ -15,7 +15,8 @@ from doorward.administration import schema_variants as variants
 
 if TYPE_CHECKING:
     from doorward import Function
-    from doorward.administration import Catalog, SchemaInference
+    from doorward.administration import Catalog
+    from doorward.recording import SchemaInference
 
 _SHOWN_NAMES = 30
 

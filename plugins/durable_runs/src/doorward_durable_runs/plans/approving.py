@@ -9,10 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from doorward import Call, Decision, Function, Refused, RunState, Wait
-from doorward.administration import Clock, RunClient
 from doorward.administration import cut_value as cut
 from doorward.administration import dump_json as dump
 from doorward.administration import plain_value as plain
+from doorward.recording import Clock, RunClient
 
 from doorward_durable_runs.plans.change_set import grouped, planned_call
 

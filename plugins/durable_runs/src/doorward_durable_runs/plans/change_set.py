@@ -9,10 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from doorward import Decision, Function, InvalidArguments, LimitExceeded, Refused
-from doorward.administration import ALLOWED, planned, planned_in
 from doorward.administration import cut_value as cut
-from doorward.administration import files_in_words as in_words
 from doorward.administration import plain_value as plain
+from doorward.recording import files_in_words as in_words
+from doorward.recording import planned, planned_in
 from doorward.sandboxing import Planned
 from doorward.values import effect
 
@@ -23,7 +23,9 @@ from doorward_durable_runs.plans.unknown_values import in_text, readable, resolv
 
 if TYPE_CHECKING:
     from doorward import Call
-    from doorward.administration import InterceptedRun, OutcomePart
+    from doorward.recording import InterceptedRun, OutcomePart
+
+_ALLOWED = Decision()
 
 MAX_CHANGES = 1000
 """Writes of one plan: more than a person can agree to."""
@@ -59,7 +61,7 @@ class Change:
     arguments: Mapping[str, Any]
     number: int = 0
     place: int = 0
-    decision: Decision = ALLOWED
+    decision: Decision = _ALLOWED
     schema_hash: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
 
@@ -132,7 +134,7 @@ class ChangeSet:
         function: Function,
         arguments: Mapping[str, Any],
         place: int = 0,
-        decision: Decision = ALLOWED,
+        decision: Decision = _ALLOWED,
         schema_hash: str = "",
         sent: Mapping[str, Any] | None = None,
     ) -> Planned | None:

@@ -20,13 +20,10 @@ from doorward import (
     StateError,
     UnknownName,
 )
-from doorward.administration import (
-    Waiting,
-    nobody_asks,
-    thread_to_its_end,
-)
 from doorward.administration import dump_json as dump
-from doorward.administration import outcome_failure as failure
+from doorward.administration import thread_to_its_end
+from doorward.recording import Waiting
+from doorward.recording import outcome_failure as failure
 
 from doorward_durable_runs.asks_approval import APPROVALS
 from doorward_durable_runs.journal.errors import PlanOutdated
@@ -38,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from doorward import Client, Gateway, Program
-    from doorward.administration import RunContext
+    from doorward.recording import RunContext
 
     from doorward_durable_runs.files.store import RunFile, StoredRun
     from doorward_durable_runs.journal.journals import Journals
@@ -54,7 +51,7 @@ PLANS = Service["Plans"]("what commits plans", "doorward-durable-runs")
 
 class Plans:
     """See above. Each plan is a stored run that waits to be committed. It is what withholds the writes of a run, too
-    (`doorward.administration.Withholds`)."""
+    (`doorward.recording.Withholds`)."""
 
     def __init__(self, settings: PlanSettings, gateway: Gateway) -> None:
         self.settings, self._gateway = settings, gateway
@@ -218,6 +215,8 @@ class Plans:
         if ask is not None:
             find = partial(self._gateway.broker.functions.find, principal=program.principal)
             if (approvals := self._gateway.services.get(APPROVALS)) is None:
+                from doorward.deciding import nobody_asks  # for plans that need a person
+
                 raise nobody_asks("this plan", ask)
             approving = Approving(approvals, program, client, find, self._gateway.catalog)
             await approving.approve([*said.changes, *asking.values()], ask)

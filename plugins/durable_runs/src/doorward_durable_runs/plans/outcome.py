@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypedDict
 
-from doorward.administration import in_one_line
+from doorward.texts import in_one_line
 from doorward.values import frozen
 
 from doorward_durable_runs.marked_places import in_words

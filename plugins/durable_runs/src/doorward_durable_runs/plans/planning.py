@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from doorward import PluginContext, hookimpl
-from doorward.administration import WITHHOLDS
+from doorward.recording import WITHHOLDS
 
 from doorward_durable_runs.plans.agent_tools import TOOL
 from doorward_durable_runs.plans.commits import PLANS, Plans

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from anyio import CapacityLimiter, create_task_group
 from doorward import ApiError, DoorwardError, LimitExceeded, Reply, UnknownName
 from doorward.administration import cut_value as cut
-from doorward.administration import in_one_line
 from doorward.sandboxing import ARTEFACT_URI
+from doorward.texts import in_one_line
 
 if TYPE_CHECKING:
     from doorward import Client, Gateway
-    from doorward.administration import Interceptor, RunContext
+    from doorward.recording import Interceptor, RunContext
 
     from doorward_durable_runs.journal.entries import Entry
     from doorward_durable_runs.journal.replay import StoredJournal

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from doorward.administration import planned
+from doorward.recording import planned
 
 from doorward_durable_runs.marked_places import PLANNED_TEXT, told
 

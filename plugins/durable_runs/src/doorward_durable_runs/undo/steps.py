@@ -18,7 +18,7 @@ from doorward import (
     Refused,
     UnknownName,
 )
-from doorward.administration import may_repeat
+from doorward.recording import may_repeat
 
 from doorward_durable_runs.journal.replay import StoredJournal
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from doorward import ApiError, DoorwardError, InvalidArguments, OutcomeUnknown
-from doorward.administration import may_repeat
+from doorward.recording import may_repeat
 
 from doorward_durable_runs.undo.steps import BEGUN, ENDED, Step, Steps, not_made
 

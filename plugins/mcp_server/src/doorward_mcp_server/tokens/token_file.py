@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from doorward import ConfigError, log
-from doorward.administration import stamp
 from doorward.configuration import EVERYONE, TokenSettings, config_layers, read_config, validate
+from doorward.files import stamp
 from doorward.serving import Loaded, can_come_in
 
 

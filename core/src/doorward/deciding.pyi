@@ -1,0 +1,18 @@
+# `make reference` writes this file.
+from doorward.access.effects import Effects as Effects
+from doorward.access.policy import Policy as Policy
+from doorward.access.policy import Reached as Reached
+from doorward.access.rules import Rules as Rules
+from doorward.calls.permissions import nobody_asks as nobody_asks
+from doorward.model.decisions import ALLOWED as ALLOWED
+from doorward.model.decisions import stricter as stricter
+
+__all__ = [
+    "ALLOWED",
+    "Effects",
+    "Policy",
+    "Reached",
+    "Rules",
+    "nobody_asks",
+    "stricter",
+]

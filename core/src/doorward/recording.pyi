@@ -1,0 +1,48 @@
+# `make reference` writes this file.
+from doorward.arguments.files import in_words as files_in_words
+from doorward.calls.client_requests import RunClient as RunClient
+from doorward.catalog.schema_inference import SchemaInference as SchemaInference
+from doorward.data.planned import planned as planned
+from doorward.data.planned import planned_in as planned_in
+from doorward.model.clock import Clock as Clock
+from doorward.model.decisions import may_repeat as may_repeat
+from doorward.model.outcomes import OutcomePart as OutcomePart
+from doorward.model.outcomes import Waiting as Waiting
+from doorward.model.recording import InterceptedRun as InterceptedRun
+from doorward.model.recording import Interceptor as Interceptor
+from doorward.model.recording import RECORDERS as RECORDERS
+from doorward.model.recording import RecordedRun as RecordedRun
+from doorward.model.recording import Recorder as Recorder
+from doorward.model.recording import Recorders as Recorders
+from doorward.model.recording import Suspends as Suspends
+from doorward.model.recording import WITHHOLDS as WITHHOLDS
+from doorward.model.recording import Withholds as Withholds
+from doorward.model.waits import resumed_at as resumed_at
+from doorward.runs.outcomes import failure as outcome_failure
+from doorward.runs.outcomes import waiting as waiting_run
+from doorward.runs.run_context import RunContext as RunContext
+
+__all__ = [
+    "Clock",
+    "InterceptedRun",
+    "Interceptor",
+    "OutcomePart",
+    "RECORDERS",
+    "RecordedRun",
+    "Recorder",
+    "Recorders",
+    "RunClient",
+    "RunContext",
+    "SchemaInference",
+    "Suspends",
+    "WITHHOLDS",
+    "Waiting",
+    "Withholds",
+    "files_in_words",
+    "may_repeat",
+    "outcome_failure",
+    "planned",
+    "planned_in",
+    "resumed_at",
+    "waiting_run",
+]
