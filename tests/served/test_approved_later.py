@@ -3,6 +3,8 @@ stood, on every executor of Python, by clients of both eras."""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import sqlite3
 import sys
 from pathlib import Path
@@ -50,9 +52,12 @@ def an_hour_passes(state: Path) -> None:
         aged = [_aged(frame) for frame, _ in frames.read(path.read_bytes(), plain) if frame is not None]
         written = [frames.written(kind, said, place, plain) for place, (kind, said) in enumerate(aged)]
         path.write_bytes(b"".join([frames.MAGIC, *written]))
-    with sqlite3.connect(state / "approvals.db") as db:
-        db.execute("UPDATE requests SET created = created - ?, expires = expires - ?", (HOUR, HOUR))
-    db.close()
+    with contextlib.closing(sqlite3.connect(state / "store.db")) as db, db:
+        for key, value in db.execute("SELECT key, value FROM records WHERE kind = 'approvals'").fetchall():
+            said = json.loads(value)
+            older = json.dumps({**said, "created": said["created"] - HOUR, "expires": said["expires"] - HOUR}).encode()
+            changed = "UPDATE records SET value = ?, expires = expires - ? WHERE kind = 'approvals' AND key = ?"
+            db.execute(changed, (older, HOUR, key))
 
 
 def _aged(frame: frames.Frame) -> frames.Frame:
