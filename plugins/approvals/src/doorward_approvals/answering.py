@@ -24,13 +24,25 @@ class Answering:
 
     def __init__(self, store: StoredApprovals, id: str) -> None:
         self._store, self._id, self._loop = store, id, asyncio.get_running_loop()
+        self._given: list[Future[ApprovalRequest]] = []
+        self._turn = asyncio.Lock()
 
     def __call__(
         self, approve: bool, *, by: str, said: str = "", scope: ApprovalScope = "once"
     ) -> Future[ApprovalRequest]:
         _require_answer(approve, by, said)
-        given = answer(self._store, self._id, approve, by=by, said=said, scope=scope)
-        return asyncio.run_coroutine_threadsafe(given, self._loop)
+
+        async def in_turn() -> ApprovalRequest:
+            async with self._turn:  # the first answer counts, also of those that come before it is stored
+                return await answer(self._store, self._id, approve, by=by, said=said, scope=scope)
+
+        self._given.append(asyncio.run_coroutine_threadsafe(in_turn(), self._loop))
+        return self._given[-1]
+
+    async def stored(self) -> None:
+        """Wait for what was answered so far: who is asked and answers at once keeps no run waiting."""
+        if self._given:
+            await asyncio.wait([asyncio.wrap_future(given) for given in self._given])
 
 
 def _require_answer(approve: object, by: object, said: object) -> None:

@@ -183,7 +183,9 @@ class Approvals:
         if request is new:
             about = {"function": request.function, "run": request.run, "principal": request.principal}
             log.info("approval_wanted", id=request.id, **about, **({"rule": request.rule} if request.rule else {}))
-            self._hook.approval_wanted(request=request, answer=Answering(self._store, request.id))
+            answering = Answering(self._store, request.id)
+            self._hook.approval_wanted(request=request, answer=answering)
+            await answering.stored()
         return request
 
     def _documented(self, server: str) -> DocumentedSecrets:
