@@ -149,8 +149,9 @@ class _Running:
         self._thread.start()
 
     def close(self) -> None:
+        """The server closes the socket itself. Its thread is not joined: a clock that a test has moved may have put its next
+        turn off."""
         self._server.should_exit = True
-        self._socket.close()  # the thread is not joined: a clock that a test has moved may have put its next turn off
 
 
 @pytest.fixture(scope="session")
