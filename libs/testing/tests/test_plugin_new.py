@@ -32,7 +32,7 @@ def new(cli: Cli, doorward_host: Host) -> Any:
 def test_there_is_a_kind_for_every_group() -> None:
     """Whatever a plugin may be, there is a template of it, which says what it is about. What a plugin owns in the
     configuration is no plugin, and an engine of catalogs comes with a store."""
-    none = {"doorward.table", "doorward.server_key", "doorward.catalog"}
+    none = {"doorward.table", "doorward.server_key", "doorward.catalog", "doorward.configuration"}
     assert {kind.group for kind in kinds().values()} == set(GROUPS.values()) - none
     assert all(kind.about for kind in kinds().values())
 
