@@ -8,14 +8,22 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from doorward import Call, Decision, Services
+from doorward import Call, Decision, Program, Services
 from doorward_approvals import Approvals, ApprovalSettings
-from doorward_testing import LayerConformance, call_of
+from doorward_testing import LayerConformance, call_of, run_of
+from doorward_testing.conformance import layers
 
 
 @pytest.fixture(autouse=True)
 def _installed() -> None:
     """Nothing but the plugin under test."""
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that cannot be suspended waits for an answer as long as it may run, and that is a moment."""
+    program = Program("", principal="alice", run="run", limits=replace(Program("").limits, timeout=0.05))
+    monkeypatch.setattr(layers, "run_of", lambda *given: run_of(*given or (program,)))
 
 
 class TestConformance(LayerConformance):
