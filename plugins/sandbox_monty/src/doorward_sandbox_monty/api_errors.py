@@ -6,7 +6,8 @@ and reading `status`, `body` or `retry_after` asks the host (`rewriting.py`). Mo
 so their own names are told where a program asks for them by `__name__` or `repr`.
 
 The class of an exception that was raised is not the one that its name means in Monty: neither is the other, nor equal
-to it, and the former makes no exception. `type(…)` and `__class__` return the latter.
+to it, and the former makes no exception. `type(…)` and `__class__` return the latter, which has no `__name__` in Monty:
+it is read from its text.
 """
 
 from __future__ import annotations
@@ -80,8 +81,8 @@ def {GET}(value: Any, name: str, *default: Any) -> Any:
         return {OURS}about(value)
     if name == "{CLASS}":
         return {KIND}(value)
-    if name == "{NAME}" and str(value) in {OURS}names:
-        return {OURS}names[str(value)]
+    if name == "{NAME}" and str(value).startswith("<class '"):
+        return {OURS}names.get(str(value), str(value)[8:-2].split(".")[-1])
     if isinstance(value, {OURS}ApiError):
         return {OURS}error(str(value))[name]
     if isinstance(value, dict) and name in value:

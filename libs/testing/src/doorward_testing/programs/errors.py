@@ -140,6 +140,8 @@ same = [
     type(parsed) is json.JSONDecodeError, type(own) is not Exception,
     isinstance(caught(lambda: [][1]), type(caught(lambda: [][2]))), type(1) is int,
     f"{type(own) is ValueError} {type(own).__name__}" == "True ValueError",
+    [type(own).__name__, own.__class__.__name__, type(1).__name__] == ["ValueError", "ValueError", "int"],
+    type(parsed).__name__ == "JSONDecodeError",
 ]
 try:
     raise type(own)("again")
