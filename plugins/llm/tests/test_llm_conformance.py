@@ -104,7 +104,7 @@ def test_llm_providers_by_name(host, provider, model, host_name):
 @pytest.mark.slow
 def test_llm_on_the_command_line(cli, doorward_host, provider):
     """`doorward add llm NAME` writes the server, `show` shows its functions, and `call` asks."""
-    doorward_host.install_real("llm")
+    doorward_host.install_real("llm", "text", "doorward-store-sqlite")
     doorward_host.write("")
     added = cli("add", "llm", "llm", "--base-url", provider.url, "--model", "m")
     assert added.code == 0, added.err

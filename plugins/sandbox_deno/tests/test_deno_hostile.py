@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from doorward import LimitExceeded, Limits, SandboxDied
-from doorward.sandboxing import bind
 from doorward_jail.probes.trial import Asked
 from doorward_jail.probes.trials import TRIALS
 from doorward_sandbox_deno.binary import deno
+from doorward_sandbox_deno.script_parameters import bound
 from doorward_testing import Door
 
 from .conftest import Run
@@ -132,7 +132,7 @@ async def test_probes_are_real(name: str, tmp_path: Any) -> None:
     asked = Asked("doorward-control", Limits(processes=4), scratch=16 * 2**20, language="javascript")
     path = (await deno(None)).path
     with TRIALS[name](asked) as trial:
-        code, values = bind(trial.code, trial.params, "javascript")
+        code, values = bound(trial.code, trial.params)
         before = "".join(f"const {key} = {json.dumps(value)};\n" for key, value in values.items())
         file = tmp_path / "probe.mjs"
         file.write_text(f"{before}{code}\nconsole.log(`\\n${{JSON.stringify(result)}}`);\nDeno.exit();")

@@ -103,7 +103,8 @@ class Host:
     ) -> Any:
         """The same for a source: a `ServerContext`. `more` are any of its other fields: `auth`, `changed`, …"""
         secrets = self.secrets(environ)
-        given = {"folder": self.folder, "state": self.folder / "servers" / name, "scrub": secrets.scrub, **more}
+        state, store = self.folder / "servers" / name, MemoryStore()
+        given = {"folder": self.folder, "state": state, "scrub": secrets.scrub, "store": store, **more}
         return ServerContext(name, self.validated(model, settings, environ=environ), **given)
 
     def validated(

@@ -127,7 +127,7 @@ class SourceConformance(DriverConformance):
         require(not odd, f"call({name!r}) answered {odd}: answer plain JSON values, bytes, or a Reply with either")
         host.install("source", "under_test", self.driver)
         servers = {SERVER: {"source": "under_test", **self.settings(host)}}
-        async with host.gateway({"servers": servers}) as gate:
+        async with host.gateway({"store": "memory", "servers": servers}) as gate:
             try:
                 await gate.call(f"{SERVER}.{name}", dict(arguments))
             except DoorwardError as error:
