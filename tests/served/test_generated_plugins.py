@@ -240,7 +240,7 @@ async def agent(anyio_backend: str, served: Served) -> AsyncIterator[Agent]:
 
 def test_every_kind_is_served() -> None:
     """Each is named by a configuration below, but a command and a distribution, which need not be."""
-    named = set(re.findall(r"\bmy_(\w+)", TOGETHER + RUNNING + WATCHED + LAYERED + STORED + SEARCHED))
+    named = set(re.findall(r"\bmy_(\w+)", TOGETHER + RUNNING + WATCHED + LAYERED + STORED + SEARCHED + DECIDED))
     assert named | {"command", "distribution"} == set(kinds())
 
 
