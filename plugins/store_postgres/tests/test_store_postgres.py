@@ -201,6 +201,7 @@ async def test_a_password_is_shown_nowhere(schema: str) -> None:
                     await store.get("t", "k")
                 assert password not in f"{raised.value} {raised.value.hint} {raised.value!r}"
     assert password not in str(logs)
+    assert "refused" in logs[0]["error"]
 
 
 async def test_a_name_that_is_too_long_is_said(postgres: str, schema: str) -> None:

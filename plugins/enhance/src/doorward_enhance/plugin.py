@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -53,20 +54,19 @@ class Enhance(FunctionNotes):
 
     async def open(self) -> None:
         assert self._written is not None
-        try:
+        with _logged():
             await self._written.read(self._state)
-        except StateError as error:  # functions are described without it
-            log.warning("enhancements_not_read", why=error.message, hint=error.hint)
 
     async def flush(self) -> None:
         """Read what another process has stored, and forget what a compile has outdated."""
         assert self._written is not None
-        if await self._written.refresh():
-            self._catalog.forget()
-        if self._compiled:
-            self._catalog.refresh()
-        while self._compiled:
-            await self._written.forget_outdated(self._compiled.pop(), self._catalog)
+        with _logged():
+            if await self._written.refresh():
+                self._catalog.forget()
+            if self._compiled:
+                self._catalog.refresh()
+            while self._compiled:
+                await self._written.forget_outdated(self._compiled.pop(), self._catalog)
 
     def lines(self, function: Function, language: str) -> Sequence[str]:
         if (found := self._shown(function.server, function.name)) is None:
@@ -101,3 +101,12 @@ class Enhance(FunctionNotes):
         if stored is None or stored.waits or (function := self._catalog.function(server, name)) is None:
             return None
         return stored.enhancement() if stored.documented == documented(function, self._catalog) else None
+
+
+@contextlib.contextmanager
+def _logged() -> Iterator[None]:
+    """Go on without what cannot be read: functions are described without it."""
+    try:
+        yield
+    except StateError as error:
+        log.warning("enhancements_not_read", why=error.message, hint=error.hint)

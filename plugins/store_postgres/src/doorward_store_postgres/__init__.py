@@ -319,22 +319,20 @@ class PostgresStore:
             yield db
 
     async def _opened(self) -> AsyncConnectionPool:
-        """A pool of connections to a database that has the tables of this version."""
+        """A pool of connections to a database that has the tables of this version. The first connection is made without
+        it: a pool does not tell why it has none."""
+        conninfo = await self._conninfo()
+        async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True, prepare_threshold=None) as db:
+            await self._migrate(db)
         pool = AsyncConnectionPool(
-            await self._conninfo(),
+            conninfo,
             min_size=1,
             max_size=self._settings.connections,
             timeout=self._settings.wait,
             kwargs={"autocommit": True, "prepare_threshold": None},  # a pooler may give another session each time
             open=False,
         )
-        try:
-            await pool.open(wait=True, timeout=self._settings.wait)
-            async with pool.connection() as db:
-                await self._migrate(db)
-        except BaseException:
-            await pool.close()
-            raise
+        await pool.open()
         return pool
 
     async def _migrate(self, db: psycopg.AsyncConnection[Any]) -> None:
