@@ -42,7 +42,9 @@ def things(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> Mapping[int, 
 
     monkeypatch.setattr(Weather, "compile", compile)
     monkeypatch.setattr(Weather, "call", call)
-    doorward_host.install_real("approvals", "runs", "undo", "runs.undo", "doorward-policy-rules", "doorward-store-sqlite")
+    doorward_host.install_real(
+        "approvals", "runs", "undo", "runs.undo", "doorward-policy-rules", "doorward-store-sqlite"
+    )
     return found
 
 
