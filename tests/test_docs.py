@@ -27,9 +27,9 @@ from doorward.config import config
 from doorward.config import settings as models
 from doorward.config.environment import from_environment
 from doorward.config.http_settings import HttpSettings, OAuthSettings
-from doorward.packages.index import GROUPS, installed
+from doorward.config.installed_plugins import GROUPS, installed
 from doorward.plugins import hookspecs
-from doorward.program_api.helpers import HELPERS
+from doorward.runs.helpers import HELPERS
 from doorward.secrets.store import Secrets
 from doorward_approvals.settings import ApprovalSettings
 from doorward_cli.installed_commands import own_commands
@@ -106,19 +106,19 @@ def rows(page: str, heading: str) -> dict[str, list[str]]:
 
 @pytest.mark.slow
 def test_the_architecture_names_what_there_is() -> None:
-    """ARCHITECTURE.md names each distribution and each room, in the room's own words; each file that it names is there, with what
+    """ARCHITECTURE.md names each distribution and each package, in the package's own words; each file that it names is there, with what
     it names in it."""
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     distributions = [f"{file.parent.parent.name}/{file.parent.name}/" for file in ROOT.glob("[lp]*/*/pyproject.toml")]
     assert [folder for folder in distributions if f"`{folder}`" not in text] == []
-    for room in (ROOT / "core/src/doorward").glob("*/__init__.py"):
-        belongs, never = (inspect.cleandoc(ast.get_docstring(ast.parse(room.read_text(encoding="utf-8"))) or "")).split(
-            "\n\n", 1
-        )
-        said = f"| `{room.parent.name}/` | {' '.join(belongs.split())} {' '.join(never.split())}"
+    for package in (ROOT / "core/src/doorward").glob("*/__init__.py"):
+        belongs, never = (
+            inspect.cleandoc(ast.get_docstring(ast.parse(package.read_text(encoding="utf-8"))) or "")
+        ).split("\n\n", 1)
+        said = f"| `{package.parent.name}/` | {' '.join(belongs.split())} {' '.join(never.split())}"
         assert never.startswith("Never ")
         assert said.partition(". Never ")[0] in text
-        assert f"Never {said.partition('. Never ')[2].partition('.')[0]}" in text, room
+        assert f"Never {said.partition('. Never ')[2].partition('.')[0]}" in text, package
     named = re.findall(r"`((?:core|libs|plugins)/[\w/]+\.py)`(?: `([\w.]+)`)?", text)
     assert len(named) > 20
     for path, symbol in named:

@@ -20,7 +20,7 @@ from typing import Any
 
 import doorward
 import pytest
-from doorward.packages.index import GROUPS
+from doorward.config.installed_plugins import GROUPS
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -340,7 +340,7 @@ def test_what_the_command_line_says_of_commands_of_others() -> None:
 
 def test_what_core_says_of_tables_of_others() -> None:
     """Each table, and each key of servers, with the distribution of its owner; and ours that bring a mode."""
-    told = json.loads((CORE / "src/doorward/packages/owned.json").read_text(encoding="utf-8"))
+    told = json.loads((CORE / "src/doorward/config/owned.json").read_text(encoding="utf-8"))
     assert told.pop("managed") == dict.fromkeys(("distribution", "DOORWARD_DISTRO"), "doorward-dist")
     assert told.pop("then") == {"confirm": "doorward-approvals"}
     assert {*told.pop("mode").values()} <= {project(folder)["project"]["name"] for folder in DISTRIBUTIONS}

@@ -27,8 +27,8 @@ from doorward import (
 )
 from doorward.calls.artefact_store import MemoryArtefacts
 from doorward.calls.artefacts import Artefacts
-from doorward.programs.awaited_calls import awaited
-from doorward.programs.parameters import parameters
+from doorward.data.awaited_calls import awaited
+from doorward.data.program_parameters import parameters
 from doorward.secrets.scrubber import MAX_BODY_BYTES
 
 from .conftest import CONFIG, InProcess, MemoryCache, Weather

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from doorward import Gateway
 from doorward.catalog.catalog import Catalog
-from doorward.packages.index import Index
+from doorward.config.installed_plugins import Index
 from doorward_store_sqlite.catalog import SqliteCatalog
 
 from .forked import Forked

@@ -6,6 +6,6 @@ from importlib.metadata import entry_points
 for script in entry_points(group="console_scripts", name="doorward"):
     sys.exit(script.load()())
 
-from doorward.packages.install_hints import brought  # noqa: E402
+from doorward.config.install_hints import brought  # noqa: E402
 
 sys.exit(f"error: the command line is not installed\nhint: {brought('cli')}")

@@ -10,8 +10,8 @@ from typing import Any
 
 _EXPORTS = {
     "access.rules": ("selected",),
-    "arguments.binding": ("bind_arguments", "fits_parameter", "takes_text"),
-    "arguments.files": ("artefact_uri", "takes_file"),
+    "calls.binding": ("bind_arguments", "fits_parameter", "takes_text"),
+    "calls.files": ("artefact_uri", "takes_file"),
     "catalog.catalog": ("Catalog",),
     "catalog.function_codec": ("Report", "as_json"),
     "catalog.notes": ("FunctionNotes",),
@@ -22,7 +22,7 @@ _EXPORTS = {
     "data.values": ("cut_value", "plain_value"),
     "data.words": ("stems",),
     "data.wording": ("clean",),
-    "describe.schemas": ("BYTES_SCHEMAS", "SchemaReader", "schema_kinds", "schema_table", "schema_variants"),
+    "catalog.schemas": ("BYTES_SCHEMAS", "SchemaReader", "schema_kinds", "schema_table", "schema_variants"),
     "host.logs": ("Bounded", "log_stream"),
     "host.self_reference": ("starts_doorward",),
     "model.interaction": ("LoginPrompt",),
@@ -30,13 +30,13 @@ _EXPORTS = {
     "plugins.failures": ("contained",),
     "plugins.hook_answers": ("expected",),
     "plugins.manager": ("Plugins",),
-    "programs.languages": ("is_script", "language_named", "language_of_file"),
+    "data.languages": ("is_script", "language_named", "language_of_file"),
     "secrets.detection": ("hide", "hide_arguments", "hide_whole", "is_named_secret", "mask_tokens"),
     "secrets.outgoing": ("Outgoing", "without_drawn_tokens"),
     "secrets.redaction": ("REDACTED",),
     "secrets.scrubber": ("answers_of", "MIN_SECRET_CHARACTERS", "is_guessable"),
     "servers.auths": ("check_auth", "url_of"),
-    "storage.chosen": ("open_store",),
+    "stores": ("open_store",),
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
 _NAMES_THERE = {

@@ -1,19 +1,27 @@
 # `make reference` writes this file.
 from doorward.access.rules import selected as selected
-from doorward.arguments.binding import bind as bind_arguments
-from doorward.arguments.binding import fits as fits_parameter
-from doorward.arguments.binding import takes_text as takes_text
-from doorward.arguments.files import handle as artefact_uri
-from doorward.arguments.files import takes_file as takes_file
+from doorward.calls.binding import bind as bind_arguments
+from doorward.calls.binding import fits as fits_parameter
+from doorward.calls.binding import takes_text as takes_text
+from doorward.calls.files import handle as artefact_uri
+from doorward.calls.files import takes_file as takes_file
 from doorward.catalog.catalog import Catalog as Catalog
 from doorward.catalog.function_codec import Report as Report
 from doorward.catalog.function_codec import as_json as as_json
 from doorward.catalog.notes import FunctionNotes as FunctionNotes
+from doorward.catalog.schemas import BYTES_SCHEMAS as BYTES_SCHEMAS
+from doorward.catalog.schemas import Reader as SchemaReader
+from doorward.catalog.schemas import kinds as schema_kinds
+from doorward.catalog.schemas import table as schema_table
+from doorward.catalog.schemas import variants as schema_variants
 from doorward.data.clean_text import shown_schema as shown_schema
 from doorward.data.clean_text import visible as visible
 from doorward.data.json_writing import digest as json_digest
 from doorward.data.json_writing import dump as dump_json
 from doorward.data.json_writing import exceeds as exceeds
+from doorward.data.languages import is_script as is_script
+from doorward.data.languages import named as language_named
+from doorward.data.languages import of_file as language_of_file
 from doorward.data.near_names import in_place_of as in_place_of
 from doorward.data.near_names import nearest as nearest
 from doorward.data.offload import done as maybe_in_thread
@@ -24,11 +32,6 @@ from doorward.data.values import cut as cut_value
 from doorward.data.values import plain as plain_value
 from doorward.data.wording import clean as clean
 from doorward.data.words import stems as stems
-from doorward.describe.schemas import BYTES_SCHEMAS as BYTES_SCHEMAS
-from doorward.describe.schemas import Reader as SchemaReader
-from doorward.describe.schemas import kinds as schema_kinds
-from doorward.describe.schemas import table as schema_table
-from doorward.describe.schemas import variants as schema_variants
 from doorward.host.logs import Bounded as Bounded
 from doorward.host.logs import stderr as log_stream
 from doorward.host.self_reference import starts_doorward as starts_doorward
@@ -38,9 +41,6 @@ from doorward.model.names import some as some
 from doorward.plugins.failures import contained as contained
 from doorward.plugins.hook_answers import expected as expected
 from doorward.plugins.manager import Plugins as Plugins
-from doorward.programs.languages import is_script as is_script
-from doorward.programs.languages import named as language_named
-from doorward.programs.languages import of_file as language_of_file
 from doorward.secrets.detection import hide as hide
 from doorward.secrets.detection import hide_arguments as hide_arguments
 from doorward.secrets.detection import hide_whole as hide_whole
@@ -54,7 +54,7 @@ from doorward.secrets.scrubber import answers_of as answers_of
 from doorward.secrets.scrubber import is_guessable as is_guessable
 from doorward.servers.auths import check_auth as check_auth
 from doorward.servers.auths import url_of as url_of
-from doorward.storage.chosen import open_store as open_store
+from doorward.stores import open_store as open_store
 
 __all__ = [
     "BYTES_SCHEMAS",

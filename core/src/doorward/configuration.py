@@ -20,8 +20,8 @@ _EXPORTS = {
     "model.integrity": ("Integrity", "Key"),
     "model.names": ("Named",),
     "model.settings": ("expand",),
-    "packages.index": ("Entry", "GROUPS", "Index", "canonical", "installed", "near_group"),
-    "packages.install_hints": ("executors_of", "to_install"),
+    "config.installed_plugins": ("Entry", "GROUPS", "Index", "canonical", "installed", "near_group"),
+    "config.install_hints": ("executors_of", "to_install"),
     "secrets.references": (
         "Reference",
         "find",

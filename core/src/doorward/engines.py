@@ -17,6 +17,8 @@ from doorward.catalog.store import (
     Row,
     StoredObservation,
 )
+from doorward.host.memory_store import MemoryStore
+from doorward.host.store_updates import retry, scan_all, take_over, update
 from doorward.model.storage import (
     Append,
     Blob,
@@ -35,8 +37,6 @@ from doorward.model.storage import (
     require_once,
 )
 from doorward.secrets.sealing import Box, Sealing
-from doorward.storage.memory import MemoryStore
-from doorward.storage.updating import retry, scan_all, take_over, update
 from doorward.stores import Stores, catalog_in
 
 __all__ = [

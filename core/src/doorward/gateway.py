@@ -25,12 +25,14 @@ from doorward.calls.function_lookup import FunctionLookup
 from doorward.calls.withholding import Withholding
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.function_codec import Report
+from doorward.catalog.plain_search import PlainSearch
+from doorward.catalog.texts import TEXTS
 from doorward.config import config
 from doorward.config.config import Loaded
+from doorward.config.installed_plugins import Index
 from doorward.config.layers import find_index
-from doorward.describe.texts import TEXTS
-from doorward.finding.plain_search import PlainSearch
 from doorward.host.background_tasks import background_tasks
+from doorward.host.memory_store import MemoryStore
 from doorward.host.processes import Process
 from doorward.model.calls import File
 from doorward.model.interaction import Client
@@ -40,17 +42,16 @@ from doorward.model.principals import LOCAL
 from doorward.model.recording import WITHHOLDS
 from doorward.model.search import SEARCH, SearchEngine
 from doorward.model.services import Services
-from doorward.observers.observers import Observers
-from doorward.packages.index import Index
 from doorward.plugins.deciders import Deciders
 from doorward.plugins.manager import Plugins
-from doorward.program_api.discovery import Discovery
-from doorward.program_api.helper_cards import MODULE, HelperCards
-from doorward.program_api.helpers import Helpers
-from doorward.program_api.modules import Modules
+from doorward.plugins.observers import Observers
 from doorward.runs.admission import Admission
+from doorward.runs.discovery import Discovery
 from doorward.runs.execution import Execution
+from doorward.runs.helper_cards import MODULE, HelperCards
+from doorward.runs.helpers import Helpers
 from doorward.runs.program_cache import ProgramCache
+from doorward.runs.program_modules import Modules
 from doorward.runs.runner import Runs
 from doorward.sandboxes.executors import Executors
 from doorward.sandboxes.languages import Languages
@@ -61,9 +62,7 @@ from doorward.servers.compiler import Compiler
 from doorward.servers.reconfiguration import Reconfiguration
 from doorward.servers.registry import Servers
 from doorward.servers.skills import Skills
-from doorward.storage.chosen import MEMORY, chosen_store
-from doorward.storage.memory import MemoryStore
-from doorward.stores import Stores
+from doorward.stores import MEMORY, Stores, chosen_store
 
 COMPILE_WAIT_SECONDS = 10.0
 """Seconds that a caller waits for servers that have not been compiled yet, while none of them gets done."""

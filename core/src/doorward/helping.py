@@ -5,11 +5,11 @@ A plugin gives its helpers in `gateway_made`: `gateway.modules.add("doorward.NAM
 
 from __future__ import annotations
 
-from doorward.arguments.files import handle
+from doorward.calls.files import handle
 from doorward.calls.items import at, is_field_of_one, keys_to_items, lists_in
 from doorward.data.offload import done, is_large
 from doorward.model.program_names import PROGRAM_NAMES, ProgramNames
-from doorward.program_api.helper_context import HelperContext
+from doorward.runs.helper_context import HelperContext
 
 __all__ = [
     "PROGRAM_NAMES",

@@ -10,7 +10,7 @@ import importlib
 from typing import Any
 
 _EXPORTS = {
-    "arguments.files": ("files_in_words",),
+    "calls.files": ("files_in_words",),
     "calls.client_requests": ("RunClient",),
     "catalog.schema_inference": ("SchemaInference",),
     "data.planned": ("planned", "planned_in"),

@@ -1,6 +1,6 @@
 # `make reference` writes this file.
-from doorward.arguments.files import in_words as files_in_words
 from doorward.calls.client_requests import RunClient as RunClient
+from doorward.calls.files import in_words as files_in_words
 from doorward.catalog.schema_inference import SchemaInference as SchemaInference
 from doorward.data.planned import planned as planned
 from doorward.data.planned import planned_in as planned_in

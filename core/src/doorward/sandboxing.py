@@ -3,14 +3,14 @@ the text of a program."""
 
 from __future__ import annotations
 
+from doorward.data.awaited_calls import awaited
 from doorward.data.planned import PLANNED_KEY, Planned
+from doorward.data.program_parameters import bind, parameters
+from doorward.data.program_text import sets_result
 from doorward.host.watchdog import Watchdog
 from doorward.model.executors import Aliases
 from doorward.model.outcomes import ARTEFACT_URI
 from doorward.model.programs import CachedProgram, Frame
-from doorward.programs.awaited_calls import awaited
-from doorward.programs.parameters import bind, parameters
-from doorward.programs.program_text import sets_result
 
 __all__ = [
     "ARTEFACT_URI",

@@ -1,8 +1,9 @@
-"""The stores of a gateway. No other module knows which engines keep them."""
+"""The stores of a gateway, or of whoever administers it. No other module knows which engines keep them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -10,9 +11,15 @@ from typing import TYPE_CHECKING, Any, cast
 from doorward.calls.artefact_store import ArtefactStore, MemoryArtefacts
 from doorward.catalog.memory_catalog import MemoryCatalog
 from doorward.catalog.store import CatalogStore
+from doorward.host.memory_store import MemoryStore
 
 if TYPE_CHECKING:
+    from doorward.config.config import Loaded
+    from doorward.model.storage import Store
     from doorward.plugins.manager import Plugins
+
+MEMORY = "memory"
+"""The name of core's own store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +44,27 @@ def catalog_in(state: Path, plugins: Plugins) -> CatalogStore:
     if not engines:
         return MemoryCatalog()
     return cast("CatalogStore", plugins.driver("catalog", engines[0])(state / "catalog.db"))
+
+
+def chosen_store(loaded: Loaded, plugins: Plugins, state: Path) -> Store | None:
+    """The store that the configuration names; `None` if it is the default one and not installed. It opens nothing yet.
+    Raises: PluginError, ConfigError."""
+    name = loaded.config.store or MEMORY
+    if "store" not in loaded.named and not plugins.index.named("store", name):
+        return None
+    if name == MEMORY:
+        return MemoryStore()
+    return cast("Store", plugins.made("store", name, loaded, state))
+
+
+@contextlib.asynccontextmanager
+async def open_store(loaded: Loaded) -> AsyncIterator[Store]:
+    """The store of a configuration, without a gateway. Raises: PluginError, ConfigError."""
+    from doorward.config.layers import find_index
+    from doorward.plugins.manager import Plugins
+
+    store = chosen_store(loaded, Plugins(find_index()), loaded.state_folder()) or MemoryStore()
+    try:
+        yield store
+    finally:
+        await store.close()

@@ -5,16 +5,9 @@ A plugin gives its texts in `gateway_made`: `gateway.services.give(TEXTS, texts)
 
 from __future__ import annotations
 
+from doorward.catalog.checked_schema import validator, value_validator
 from doorward.catalog.observation import Observation
-from doorward.data.clean_text import clean_text, shown_schema, visible
-from doorward.data.held_text import MAX_TEXT_CHARS, holds, may_hold
-from doorward.data.json_writing import dump, exceeds
-from doorward.data.near_names import nearest
-from doorward.data.quoting import apart, in_one_line, indented
-from doorward.data.values import plain
-from doorward.data.wording import MAX_KEY_CHARACTERS, clean
-from doorward.describe.checked_schema import validator, value_validator
-from doorward.describe.schemas import (
+from doorward.catalog.schemas import (
     BYTES_SCHEMAS,
     MAX_NESTING,
     Definitions,
@@ -26,10 +19,17 @@ from doorward.describe.schemas import (
     table,
     variants,
 )
-from doorward.describe.texts import PARAMETERS, TEXTS, Answers, FunctionTexts, Mistaken, Mistakes
+from doorward.catalog.texts import PARAMETERS, TEXTS, Answers, FunctionTexts, Mistaken, Mistakes
+from doorward.data.clean_text import clean_text, shown_schema, visible
+from doorward.data.held_text import MAX_TEXT_CHARS, holds, may_hold
+from doorward.data.json_writing import dump, exceeds
+from doorward.data.languages import JSON, is_script
+from doorward.data.near_names import nearest
+from doorward.data.quoting import apart, in_one_line, indented
+from doorward.data.values import plain
+from doorward.data.wording import MAX_KEY_CHARACTERS, clean
 from doorward.model.names import class_name, is_plain, python_name
 from doorward.model.outcomes import Waiting
-from doorward.programs.languages import JSON, is_script
 
 __all__ = [
     "BYTES_SCHEMAS",

@@ -30,7 +30,7 @@ from doorward.data.json_writing import dump
 from doorward.gateway import Gateway
 from doorward.model.outcomes import Outcome
 from doorward.model.principals import LOCAL
-from doorward.program_api.helper_cards import MODULE
+from doorward.runs.helper_cards import MODULE
 from doorward.servers import source_pool
 from hypothesis import given, settings
 from hypothesis import strategies as st

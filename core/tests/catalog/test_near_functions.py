@@ -7,7 +7,7 @@ import time
 import pytest
 from doorward.catalog.memory_catalog import MemoryCatalog
 from doorward.catalog.near_functions import names_near, told_near
-from doorward.finding.plain_search import PlainSearch
+from doorward.catalog.plain_search import PlainSearch
 
 from ..conftest import function, stored
 

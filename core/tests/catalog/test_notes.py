@@ -9,7 +9,7 @@ import pytest
 from doorward import Function
 from doorward.catalog.memory_catalog import MemoryCatalog
 from doorward.catalog.notes import FunctionNotes, Notes
-from doorward.finding.plain_search import PlainSearch
+from doorward.catalog.plain_search import PlainSearch
 from doorward.model.search import Search
 
 from ..conftest import function, stored

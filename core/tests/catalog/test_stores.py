@@ -15,8 +15,8 @@ import pytest
 from doorward.calls.artefact_store import MemoryArtefacts
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.memory_catalog import EMPTY_CATALOG, MemoryCatalog
+from doorward.catalog.plain_search import PlainSearch
 from doorward.catalog.store import CatalogStore
-from doorward.finding.plain_search import PlainSearch
 from doorward.model.functions import Compiled
 from doorward.model.search import Search
 from doorward.stores import Stores
@@ -147,7 +147,7 @@ def test_nothing_answers_as_an_empty_catalog_does(tmp_path: Path) -> None:
 
 START = """
 import asyncio, sys
-from doorward.packages.index import Index, installed
+from doorward.config.installed_plugins import Index, installed
 from doorward.gateway import Gateway
 async def main():
     engines = [each for each in installed() if each.kind == "catalog"]

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 from doorward.config.config import Loaded, load, reloaded
+from doorward.config.installed_plugins import Entry, Index, installed
 from doorward.config.layers import Managed, find_index, find_managed, managed_title
 from doorward.model.errors import ConfigError, DoorwardError
 from doorward.model.integrity import Key
 from doorward.model.names import Named
-from doorward.packages.index import Entry, Index, installed
 from doorward_testing import Host
 
 from ..conftest import CONFIG

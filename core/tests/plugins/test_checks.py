@@ -10,8 +10,8 @@ import pytest
 import structlog
 from doorward import Call, ConfigError, PluginContext, PluginError, Settings, hookimpl
 from doorward.administration import Plugins
+from doorward.config.installed_plugins import GROUPS, near_group
 from doorward.configuration import Index, installed
-from doorward.packages.index import GROUPS, near_group
 from doorward.plugins import hookspecs
 from doorward.plugins.hook_answers import DECLARED, answers_many, fitting
 from doorward.plugins.hookspecs import SPECS

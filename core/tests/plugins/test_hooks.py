@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import structlog
 from doorward import ConfigError, Finding, PluginError, ServerError, hookimpl
-from doorward.packages.index import Index
+from doorward.config.installed_plugins import Index
 from doorward.plugins.manager import Plugins
 from doorward.serving import RawTool
 

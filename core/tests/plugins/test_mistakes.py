@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pydantic
 import pytest
 from doorward import Call, DoorwardError, PluginContext, ProgramResult, Settings, Source, hookimpl
-from doorward.packages.index import Index
+from doorward.config.installed_plugins import Index
 from doorward.plugins.manager import Plugins
 
 from ..conftest import CONFIG, InProcess, MemoryCache, Weather

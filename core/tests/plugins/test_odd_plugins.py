@@ -181,8 +181,7 @@ async def test_one_that_hangs_when_it_is_closed_keeps_nobody(
     doorward_host: Any, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A gateway ends all the same, and the log says who did not."""
-    from doorward.observers import event_queue
-    from doorward.plugins import lifetimes
+    from doorward.plugins import event_queue, lifetimes
 
     for module in (failures, lifetimes, event_queue):
         monkeypatch.setattr(module, "CLOSE_SECONDS", 0.05)

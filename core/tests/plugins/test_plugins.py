@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import structlog
 from doorward import PLUGIN_API, PluginError, hookimpl
-from doorward.packages.index import GROUPS, Entry, Index
-from doorward.packages.install_hints import to_install
+from doorward.config.install_hints import to_install
+from doorward.config.installed_plugins import GROUPS, Entry, Index
 from doorward.plugins.manager import Plugins
 
 from ..conftest import Weather

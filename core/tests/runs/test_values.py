@@ -10,8 +10,8 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from doorward.data import program_text
 from doorward.data.values import plain
-from doorward.programs import program_text
 
 from ..conftest import CONFIG
 

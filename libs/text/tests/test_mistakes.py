@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from doorward import Function, InvalidArguments
-from doorward.arguments.binding import bind
+from doorward.calls.binding import bind
 from doorward_testing.parameters import BANK, CARD, FUNCTION
 from doorward_testing.parameters import Definitions as Given
 from doorward_text.plugin import Written

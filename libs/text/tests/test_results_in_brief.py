@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from doorward.describe.schemas import Reader
+from doorward.catalog.schemas import Reader
 from doorward_testing.any_schema import ANY
 from doorward_text.results_in_brief import MAX_CHARS, in_brief
 from hypothesis import given

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from doorward.arguments.binding import bind
+from doorward.calls.binding import bind
 from doorward.model.errors import InvalidArguments
 from doorward.model.functions import Function
 from doorward_testing.any_schema import ANY, check

@@ -8,8 +8,8 @@ import time
 from typing import Any
 
 import pytest
+from doorward.catalog.schemas import Definitions, parameter_names
 from doorward.data.wording import clean
-from doorward.describe.schemas import Definitions, parameter_names
 from doorward.model.functions import Function
 from doorward.model.names import is_plain
 from doorward_testing.any_schema import ANY, JSON, TEXT, check

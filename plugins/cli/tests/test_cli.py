@@ -32,7 +32,7 @@ from doorward import (
     Template,
     hookimpl,
 )
-from doorward.packages.index import Index
+from doorward.config.installed_plugins import Index
 from doorward_cli import command_line, installed_commands
 from doorward_cli.installed_commands import own_commands
 from doorward_testing.scripted import Scripted

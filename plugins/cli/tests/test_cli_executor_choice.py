@@ -9,7 +9,7 @@ from typing import Any
 import click
 import pytest
 from doorward import Capabilities, ExecutorError, Gateway
-from doorward.packages import install_hints
+from doorward.config import install_hints
 
 from .conftest import Cli, InProcess
 

@@ -19,7 +19,7 @@ def test_help_imports_nothing(start_doorward: StartDoorward) -> None:
     code, out, err = ended(start_doorward("--help", python=("-v",)))
     assert (code, "poisoned" in out) == (0, True)
     imported = set(re.findall(r"^import '([\w.]+)'", err, re.MULTILINE))
-    assert "doorward.packages.index" in imported
+    assert "doorward.config.installed_plugins" in imported
     heavy = {
         "click",
         "pydantic",

@@ -13,9 +13,9 @@ from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
+from doorward.config.installed_plugins import installed
 from doorward.config.layers import find_index
 from doorward.model.errors import ConfigError, PluginError
-from doorward.packages.index import installed
 from doorward.plugins.manager import Plugins
 from doorward_dist import pinned_files
 from doorward_dist.pinned_files import BY_RECORD, check, file_problems, hash_of_files, recorded_files
@@ -321,7 +321,7 @@ def test_the_backport_finds_the_same(site: Path, tmp_path: Path) -> None:
     (site / "odd-1.0.dist-info/entry_points.txt").write_text("[doorward.plugins]\nodd = odd:Guard\n")
     code = (
         "import importlib_metadata, sys; sys.path.insert(0, sys.argv[1])\n"
-        "from doorward.packages.index import installed; from doorward_dist.pinned_files import BY_RECORD, file_problems\n"
+        "from doorward.config.installed_plugins import installed; from doorward_dist.pinned_files import BY_RECORD, file_problems\n"
         "print(sorted(entry.given_by for entry in installed() if entry.name in ('odd', 'corp')))\n"
         "print([problem.what for problem in file_problems('corp-guard', BY_RECORD)])\n"
     )

@@ -14,7 +14,7 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 from doorward import ConfigError, ServerContext
-from doorward.arguments.binding import bind
+from doorward.calls.binding import bind
 from doorward_openapi import OpenAPI
 from doorward_openapi.document.document import decompress, parse
 from doorward_testing import typescript

@@ -21,8 +21,8 @@ import keyring.errors
 import pytest
 from doorward import ConfigError, Gateway, MissingSecret, PluginContext, Template
 from doorward.config.config import load, validate
+from doorward.config.installed_plugins import Index
 from doorward.config.layers import find_index
-from doorward.packages.index import Index
 from doorward.secrets.store import Secrets
 from doorward_secrets import Command, Keyring, cached_values
 from doorward_testing import check_light_import

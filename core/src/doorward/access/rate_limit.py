@@ -11,8 +11,8 @@ import anyio
 
 from doorward.data.offload import to_its_end
 from doorward.host.logs import seldom
+from doorward.host.store_updates import update
 from doorward.model.errors import LimitExceeded, StateError
-from doorward.storage.updating import update
 
 if TYPE_CHECKING:
     from doorward.model.storage import Store

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from doorward.arguments.files import handle
 from doorward.calls.artefact_store import ArtefactStore, StoredArtefact
+from doorward.calls.files import handle
 from doorward.data.clean_text import clean_text, visible
 from doorward.data.json_reading import decoded, read_json
 from doorward.data.json_values import values_in

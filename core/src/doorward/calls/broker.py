@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from doorward.arguments import binding
+from doorward.calls import binding
 from doorward.calls.answer_checks import AnswerChecks, to_reply
 from doorward.calls.files_of_calls import with_files
 from doorward.calls.next_page import following
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from doorward.calls.call_context import CallContext
     from doorward.calls.function_lookup import FunctionLookup
     from doorward.catalog.catalog import Catalog
-    from doorward.describe.texts import FunctionTexts
+    from doorward.catalog.texts import FunctionTexts
+    from doorward.config.installed_plugins import PluginId
     from doorward.model.layers import CallLayer
-    from doorward.packages.index import PluginId
     from doorward.plugins.manager import Plugins
     from doorward.secrets.store import Secrets
     from doorward.servers.registry import Servers

@@ -1,4 +1,4 @@
-"""What a call needs to know of its run. `RunContext` in the room `runs` implements it."""
+"""What a call needs to know of its run. `RunContext` in `runs` implements it."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from doorward.arguments import files
+from doorward.calls import files
 from doorward.model.errors import LimitExceeded
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-from doorward.describe.schemas import Definitions, Reader, kinds, variants
+from doorward.catalog.schemas import Definitions, Reader, kinds, variants
 from doorward.model.functions import Function
 
 _LIST_NAMES = (

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from doorward.arguments.binding import fits
+from doorward.calls.binding import fits
 from doorward.calls.items import items_of
 from doorward.data.wording import MAX_KEY_CHARACTERS, clean
 from doorward.model.functions import Function

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.data.offload import to_its_end
 from doorward.host.logs import log, seldom
+from doorward.host.store_updates import take_over, update
 from doorward.model.errors import LimitExceeded, SecretWithheld, StateError
 from doorward.model.storage import Put
-from doorward.storage.updating import take_over, update
 
 if TYPE_CHECKING:
     from doorward.model.storage import Store

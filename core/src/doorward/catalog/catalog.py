@@ -17,11 +17,11 @@ from doorward.catalog.derived import Derived
 from doorward.catalog.function_codec import Report, restored
 from doorward.catalog.memory_catalog import EMPTY_CATALOG
 from doorward.catalog.notes import Notes
+from doorward.catalog.schemas import closure
 from doorward.catalog.store import Broken, CatalogReader, CatalogStore, StoredObservation
+from doorward.catalog.texts import FunctionTexts
 from doorward.catalog.writer import write
 from doorward.data.json_writing import digest
-from doorward.describe.schemas import closure
-from doorward.describe.texts import FunctionTexts
 from doorward.host.logs import log
 from doorward.model.errors import DoorwardError, StateError
 from doorward.model.functions import Compiled, Function, Schema

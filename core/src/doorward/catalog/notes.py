@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from doorward.data.clean_text import visible
+from doorward.data.languages import comment_mark
 from doorward.host.logs import log
 from doorward.model.functions import Function
-from doorward.programs.languages import comment_mark
 
 MAX_CARD_CHARS = 800
 """Characters that a card has for the notes of one plugin."""

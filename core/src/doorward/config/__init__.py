@@ -1,4 +1,5 @@
-"""`doorward.toml`, the environment, and what manages them.
+"""`doorward.toml`, the environment, what manages them; and which plugins are installed, or are to be installed for what
+is not.
 
 Never anything that acts on them.
 """

@@ -25,8 +25,8 @@ from doorward.model.errors import ConfigError
 from doorward.secrets.store import Secrets
 
 if TYPE_CHECKING:
+    from doorward.config.installed_plugins import Entry, Index
     from doorward.config.layers import Lists, Managed
-    from doorward.packages.index import Entry, Index
 
 DEFAULT_FILE = "doorward.toml"
 RESERVED_NAMES = {

@@ -7,8 +7,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from doorward.config.install_hints import owned, owner_brought
 from doorward.model.errors import ConfigError
-from doorward.packages.install_hints import owned, owner_brought
 from doorward.secrets.store import Secrets
 
 _OF_TESTS = ("SPECS", "CORPUS", "PEERS", "RUNS", "SOAK_RUNS", "DIRECTUS")

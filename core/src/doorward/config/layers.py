@@ -11,9 +11,9 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from doorward.config.install_hints import owned
+from doorward.config.installed_plugins import Entry, Index, installed
 from doorward.model.errors import ConfigError
-from doorward.packages.index import Entry, Index, installed
-from doorward.packages.install_hints import owned
 
 if TYPE_CHECKING:
     from doorward.model.integrity import Integrity

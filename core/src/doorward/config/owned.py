@@ -17,7 +17,7 @@ from doorward.config.settings import Config, ServerSettings
 from doorward.model.errors import ConfigError, DoorwardError
 
 if TYPE_CHECKING:
-    from doorward.packages.index import Entry, Index
+    from doorward.config.installed_plugins import Entry, Index
 
 T = TypeVar("T", bound=BaseModel)
 

@@ -1,4 +1,4 @@
-"""Values and texts of any size and origin: read, written, cleaned, measured, cut.
+"""Values, texts and programs of any size and origin as data: read, written, cleaned, measured, cut.
 
-Never where they come from, nor who may see them.
+Never where they come from, who may see them, or how a program runs.
 """

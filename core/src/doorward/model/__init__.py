@@ -1,4 +1,4 @@
 """The words of Doorward as frozen dataclasses and protocols, and its errors.
 
-Never anything that reads, writes or decides: this room imports nothing of ours.
+Never anything that reads, writes or decides: this package imports nothing of ours.
 """

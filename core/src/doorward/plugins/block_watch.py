@@ -19,9 +19,9 @@ from inspect import unwrap
 from types import CodeType, FrameType
 from typing import Any
 
+from doorward.config.installed_plugins import PluginId
 from doorward.host.logs import seldom
 from doorward.model.programs import Program
-from doorward.packages.index import PluginId
 
 LOOK_SECONDS = 0.5
 """Seconds between two looks."""

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import anyio
 
+from doorward.config.installed_plugins import PluginId
 from doorward.model.calls import Call
 from doorward.model.deciders import Decider, Scope
 from doorward.model.decisions import ALLOWED, Decision, stricter
 from doorward.model.errors import PluginError
 from doorward.model.functions import Function
 from doorward.model.principals import Principal
-from doorward.packages.index import PluginId
 from doorward.plugins.failures import passes_cancellation
 from doorward.plugins.hook_answers import Answer, Unfit, expected, unfit
 from doorward.plugins.sealing import sealed

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 import anyio
 
+from doorward.config.installed_plugins import PluginId
 from doorward.host.logs import log
 from doorward.model.errors import DoorwardError, PluginError
-from doorward.packages.index import PluginId
 from doorward.plugins.cancellation import cancellable
 from doorward.plugins.hook_answers import Unfit
 

@@ -9,9 +9,9 @@ from functools import cache
 from types import FunctionType, NoneType, SimpleNamespace, UnionType
 from typing import Any, Literal, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints, is_typeddict
 
+from doorward.config.installed_plugins import PluginId
 from doorward.model.functions import Compiled
 from doorward.model.programs import Finding
-from doorward.packages.index import PluginId
 from doorward.plugins.checks import instance_faults, method_faults
 from doorward.plugins.hookspecs import ADDITIONS, OBSERVERS, SPECS
 

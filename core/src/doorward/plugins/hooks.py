@@ -10,10 +10,10 @@ from typing import Any
 
 import pluggy
 
+from doorward.config.installed_plugins import PluginId
 from doorward.model.decisions import Decision
 from doorward.model.errors import ConfigError, DoorwardError, PluginError
 from doorward.model.programs import Finding
-from doorward.packages.index import PluginId
 from doorward.plugins.block_watch import BlockWatch
 from doorward.plugins.failures import Failures, contained, failed
 from doorward.plugins.function_checks import check_changed

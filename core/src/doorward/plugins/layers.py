@@ -8,12 +8,12 @@ from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, cast
 
+from doorward.config.installed_plugins import PluginId
 from doorward.model.calls import Call, Reply
 from doorward.model.errors import DoorwardError, LoginRefused, PluginError
 from doorward.model.layers import CallLayer, Run, RunLayer, RunState
 from doorward.model.outcomes import Outcome
 from doorward.model.waits import Wait
-from doorward.packages.index import PluginId
 from doorward.plugins.failures import contained, passes_cancellation
 from doorward.plugins.hook_answers import Answer as Answered
 from doorward.plugins.hook_answers import Unfit, expected

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from doorward.packages.index import PluginId
+from doorward.config.installed_plugins import PluginId
 from doorward.plugins.failures import Failures, Method, limited
 
 OPEN_SECONDS = 30.0

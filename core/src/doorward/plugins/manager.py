@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import pluggy
 from stevedore import DriverManager
 
+from doorward.config.install_hints import brought, to_install
+from doorward.config.installed_plugins import GROUPS, Entry, Index, PluginId, near_group
 from doorward.host.logs import log
 from doorward.model.abilities import HasHookspecs, HasSettings
 from doorward.model.contexts import PluginContext
@@ -25,8 +27,6 @@ from doorward.model.executors import Executor
 from doorward.model.functions import Function
 from doorward.model.storage import Store
 from doorward.model.version import PLUGIN_API
-from doorward.packages.index import GROUPS, Entry, Index, PluginId, near_group
-from doorward.packages.install_hints import brought, to_install
 from doorward.plugins.block_watch import BlockWatch
 from doorward.plugins.checks import PROTOCOLS, driver_faults, hook_faults
 from doorward.plugins.failures import Failures, contained, said

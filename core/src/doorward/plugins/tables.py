@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from doorward.config.install_hints import to_install
+from doorward.config.installed_plugins import Index
 from doorward.data.near_names import in_place_of
 from doorward.model.errors import ConfigError
-from doorward.packages.index import Index
-from doorward.packages.install_hints import to_install
 
 if TYPE_CHECKING:
     from doorward.config.config import Loaded

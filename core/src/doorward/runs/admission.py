@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from doorward.access.policy import narrowing
 from doorward.access.rate_limit import RateLimit
 from doorward.access.readiness import Readiness
+from doorward.data.languages import PYTHON, named
+from doorward.data.program_parameters import check, check_names, check_used
 from doorward.model.errors import DoorwardError, InvalidArguments
 from doorward.model.limits import Limits
 from doorward.model.outcomes import Outcome
 from doorward.model.principals import Principal
 from doorward.model.programs import CachedProgram, Program
-from doorward.programs.languages import PYTHON, named
-from doorward.programs.parameters import check, check_names, check_used
 from doorward.runs.outcomes import failure
 
 if TYPE_CHECKING:

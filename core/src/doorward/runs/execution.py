@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from doorward.config.install_hints import owner_brought
+from doorward.data import program_text
 from doorward.model.errors import DoorwardError, InvalidArguments, Refused
 from doorward.model.names import some
 from doorward.model.outcomes import Outcome
 from doorward.model.recording import RECORDERS, WITHHOLDS
-from doorward.packages.install_hints import owner_brought
-from doorward.programs import program_text
 from doorward.runs.outcomes import failure
 from doorward.runs.program_cache import repeated
 from doorward.runs.run_context import RunContext
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from doorward.model.recording import Interceptor, Recorder
     from doorward.model.services import Services
     from doorward.plugins.layers import RunLayers
-    from doorward.program_api.modules import Modules
     from doorward.runs.admission import Admission
     from doorward.runs.program_cache import ProgramCache
+    from doorward.runs.program_modules import Modules
     from doorward.runs.runner import Runs
     from doorward.sandboxes.languages import Languages
     from doorward.sandboxes.sessions import Session, Sessions

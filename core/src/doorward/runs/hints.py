@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from doorward.calls.artefacts import PREFIX
+from doorward.data.languages import PYTHON, is_script
 from doorward.data.near_names import nearest
 from doorward.model.names import qualified
 from doorward.model.programs import Failure, Frame, Program
-from doorward.programs.languages import PYTHON, is_script
 
 if TYPE_CHECKING:
     from doorward.runs.run_context import RunContext

@@ -6,10 +6,10 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from doorward.data.languages import JSON
 from doorward.data.quoting import in_one_line
 from doorward.data.values import plain
 from doorward.model.errors import DoorwardError
-from doorward.programs.languages import JSON
 
 if TYPE_CHECKING:
     from doorward.model.calls import Reply

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from doorward.data import values
+from doorward.data.languages import JSON, is_script
 from doorward.model.errors import DoorwardError, InvalidProgram, Unsupported
 from doorward.model.outcomes import Outcome, Truncated, Waiting
 from doorward.model.programs import Failure
 from doorward.model.waits import Wait, resumed_at
-from doorward.programs.languages import JSON, is_script
 
 if TYPE_CHECKING:
     from doorward.runs.program_value import Written

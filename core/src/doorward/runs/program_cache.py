@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from doorward.data.json_writing import digest, dump
+from doorward.data.languages import PYTHON
+from doorward.data.program_parameters import json_type
 from doorward.host.logs import log
 from doorward.model.drivers import Cache
 from doorward.model.errors import InvalidProgram, UnknownName
 from doorward.model.outcomes import Outcome
 from doorward.model.programs import CachedProgram, Program
 from doorward.plugins.hook_answers import Unfit, expected
-from doorward.programs.languages import PYTHON
-from doorward.programs.parameters import json_type
 
 if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog

@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from doorward.arguments.binding import MAX_ARGUMENT_PARTS
+from doorward.calls.binding import MAX_ARGUMENT_PARTS
 from doorward.calls.repeated_calls import RepeatedCalls
 from doorward.data.json_writing import exceeds
 from doorward.data.offload import is_large
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from doorward.model.recording import Interceptor, Recorder
     from doorward.model.usage import Usage
     from doorward.model.waits import Wait
-    from doorward.program_api.modules import Modules
+    from doorward.runs.program_modules import Modules
     from doorward.sandboxes.sessions import Session
 
 MAX_CALLS_AT_ONCE = 64

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from doorward.model.executors import Aliases
     from doorward.model.program_names import ProgramNames
     from doorward.model.programs import Program
-    from doorward.program_api.modules import Modules
+    from doorward.runs.program_modules import Modules
 
 
 class RunModules:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from doorward.calls.embedded import shortened
-from doorward.data import values
+from doorward.data import program_text, values
 from doorward.data.json_writing import dump
+from doorward.data.languages import PYTHON
 from doorward.data.offload import done, is_large
 from doorward.host.logs import log
 from doorward.model.errors import (
@@ -33,8 +34,6 @@ from doorward.plugins.failures import kind_of
 from doorward.plugins.hook_answers import Answer
 from doorward.plugins.hooks import AwaitedAnswer
 from doorward.plugins.layers import RunLayers
-from doorward.programs import program_text
-from doorward.programs.languages import PYTHON
 from doorward.runs.outcomes import failure, reading, succeeded, waiting
 from doorward.runs.program_value import ProgramValue, Written, keep_bytes, read_value, written
 from doorward.sandboxes.sessions import gone

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
+from doorward.config.install_hints import owner_brought
 from doorward.data.offload import thread_to_its_end
 from doorward.model.errors import DoorwardError, LimitExceeded
 from doorward.model.waits import Wait
-from doorward.packages.install_hints import owner_brought
 
 if TYPE_CHECKING:
     import anyio

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from doorward.access.slots import NOTICE_SECONDS, Slots, SlotSandbox
 from doorward.config.config import Loaded
+from doorward.config.install_hints import executors_of
 from doorward.config.settings import Config
+from doorward.data.languages import JAVASCRIPT, PYTHON, TYPESCRIPT
 from doorward.data.quoting import in_a_line
 from doorward.model.abilities import HasPackages, HasPaths, HasReady, HasSlots, HasWait, ReadsPrograms
 from doorward.model.errors import DoorwardError, ExecutorError, PluginError, SandboxDied, Unsupported
 from doorward.model.executors import Capabilities, Executor, Sandbox
 from doorward.model.settings import Settings
-from doorward.packages.install_hints import executors_of
 from doorward.plugins.hook_answers import conforming, expected
-from doorward.programs.languages import JAVASCRIPT, PYTHON, TYPESCRIPT
 from doorward.sandboxes.packages import DISTRIBUTIONS, modules_of
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from doorward.config.install_hints import executors_of
+from doorward.data.languages import JSON, PYTHON, is_script, named
 from doorward.data.near_names import nearest
+from doorward.data.program_parameters import parameters_if_readable
 from doorward.model.errors import DoorwardError, InvalidArguments, Unsupported
-from doorward.packages.install_hints import executors_of
-from doorward.programs.languages import JSON, PYTHON, is_script, named
-from doorward.programs.parameters import parameters_if_readable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

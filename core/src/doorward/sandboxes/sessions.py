@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from doorward.access.slots import NOTICE_SECONDS
+from doorward.data.languages import PYTHON
 from doorward.model.errors import (
     Busy,
     ExecutorError,
@@ -22,7 +23,6 @@ from doorward.model.errors import (
     UnknownName,
     Unsupported,
 )
-from doorward.programs.languages import PYTHON
 
 if TYPE_CHECKING:
     from doorward.host.processes import Process

@@ -15,6 +15,7 @@ from doorward.access.policy import wanted
 from doorward.access.principals import Principals
 from doorward.catalog.catalog import Catalog
 from doorward.config.config import Loaded, Server, module_name
+from doorward.config.installed_plugins import PluginId
 from doorward.config.settings import ServerSettings
 from doorward.config.upstream_patterns import Upstream
 from doorward.data.json_writing import digest
@@ -26,7 +27,6 @@ from doorward.model.functions import Function
 from doorward.model.names import some
 from doorward.model.principals import LOCAL
 from doorward.model.storage import Store
-from doorward.packages.index import PluginId
 from doorward.plugins.manager import Plugins
 from doorward.secrets.scrubber import answers_of
 from doorward.servers.auths import Auths

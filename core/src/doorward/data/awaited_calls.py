@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from doorward.programs.program_text import line_starts, parse
+from doorward.data.program_text import line_starts, parse
 
 
 def awaited(code: str, *, also: str = "") -> set[tuple[int, int]]:

@@ -11,10 +11,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from doorward.data.accumulators import changed
 from doorward.data.near_names import nearest
+from doorward.data.program_text import line_starts, parse
 from doorward.model.errors import InvalidProgram
-from doorward.programs.accumulators import changed
-from doorward.programs.program_text import line_starts, parse
 
 PARAMETER_PREFIX = "__param_"
 """In the text that `bind` returns, the name in the place of a replaced literal begins so; executors bind the value to

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+from doorward.catalog import checked_schema
+from doorward.catalog.schemas import parameter_names
 from doorward.data.values import plain
-from doorward.describe import checked_schema
-from doorward.describe.schemas import parameter_names
 from doorward.model.errors import ServerError
 
 if TYPE_CHECKING:

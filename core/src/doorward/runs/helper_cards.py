@@ -10,12 +10,12 @@ import textwrap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from doorward.data.languages import PYTHON, is_script
 from doorward.data.near_names import nearest
 from doorward.data.wording import first_sentence
-from doorward.programs.languages import PYTHON, is_script
 
 if TYPE_CHECKING:
-    from doorward.program_api.helper_context import Helper
+    from doorward.runs.helper_context import Helper
 
 MODULE = "doorward"
 _IN_A_SCRIPT = f'import * as {MODULE} from "{MODULE}";'

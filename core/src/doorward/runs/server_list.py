@@ -10,8 +10,8 @@ from doorward.data.quoting import in_a_line
 from doorward.data.wording import clean
 
 if TYPE_CHECKING:
+    from doorward.catalog.allowed_functions import AllowedNames
     from doorward.catalog.catalog import Catalog
-    from doorward.finding.allowed_functions import AllowedNames
     from doorward.model.errors import DoorwardError
     from doorward.servers.registry import Servers
 

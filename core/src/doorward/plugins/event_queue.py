@@ -8,10 +8,10 @@ from collections import deque
 from contextlib import suppress
 from functools import partial
 
+from doorward.config.installed_plugins import PluginId
 from doorward.host.logs import log
 from doorward.model.drivers import Observer
 from doorward.model.events import Event, EventsDropped
-from doorward.packages.index import PluginId
 from doorward.plugins.failures import Failures, limited
 
 MAX_WAITING_EVENTS = 10_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from doorward.programs.languages import named, of_file
+from doorward.data.languages import named, of_file
 
 
 def test_the_names_of_languages() -> None:

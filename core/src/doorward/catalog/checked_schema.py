@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any
 
-from doorward.describe.schemas import BYTES_SCHEMAS, Definitions, kinds, listed, table
+from doorward.catalog.schemas import BYTES_SCHEMAS, Definitions, kinds, listed, table
 from doorward.model.functions import Schema
 
 CHECK_FUEL = 3000

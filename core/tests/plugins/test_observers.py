@@ -13,9 +13,9 @@ import doorward
 import pytest
 import structlog
 from doorward import ConfigError, PluginContext, PluginError, Settings
+from doorward.config.installed_plugins import PluginId
 from doorward.events import AuthChosen, CallFinished, Event, EventsDropped, RunFinished, RunStarted
-from doorward.observers import event_queue
-from doorward.packages.index import PluginId
+from doorward.plugins import event_queue
 from doorward.plugins.failures import Failures
 
 from ..conftest import CONFIG

@@ -14,9 +14,9 @@ from doorward.data.json_writing import dump
 from doorward.model.errors import RefusedForNow
 from doorward.model.events import AuthChosen, CallFinished, Event, RunFinished, RunStarted
 from doorward.model.programs import Finding
-from doorward.observers.event_queue import EventQueue
-from doorward.observers.log_lines import LEVELS, LogLines
+from doorward.plugins.event_queue import EventQueue
 from doorward.plugins.hookspecs import hookimpl
+from doorward.plugins.log_lines import LEVELS, LogLines
 
 if TYPE_CHECKING:
     from doorward.model.calls import Call, CallRecord

@@ -6,9 +6,9 @@ import contextlib
 from typing import Any
 
 import pytest
+from doorward.data.awaited_calls import awaited
+from doorward.data.program_parameters import bind, check, parameters
 from doorward.model.errors import InvalidProgram
-from doorward.programs.awaited_calls import awaited
-from doorward.programs.parameters import bind, check, parameters
 from hypothesis import given
 from hypothesis import strategies as st
 

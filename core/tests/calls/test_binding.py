@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 from doorward import File, Function, InvalidArguments
-from doorward.arguments.binding import bind
-from doorward.arguments.files import opened
 from doorward.calls.answers import read
 from doorward.calls.artefact_store import MemoryArtefacts
 from doorward.calls.artefacts import PREFIX, Artefacts
+from doorward.calls.binding import bind
+from doorward.calls.files import opened
 from doorward.model.errors import ApiError, ServerError, UnknownName
 from doorward.secrets.redaction import NO_SECRETS
 from doorward.secrets.scrubber import redact_error

@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from doorward.arguments.files import handle
 from doorward.calls.artefacts import PREFIX, content_of
+from doorward.calls.files import handle
 from doorward.config.config import module_name
 from doorward.data.offload import aside
 from doorward.model.errors import InvalidArguments, LimitExceeded
 
 if TYPE_CHECKING:
-    from doorward.program_api.discovery import Discovery
-    from doorward.program_api.helper_context import Helper, HelperContext
+    from doorward.runs.discovery import Discovery
+    from doorward.runs.helper_context import Helper, HelperContext
     from doorward.servers.skills import Skills
 
 

@@ -9,23 +9,23 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from doorward.catalog.allowed_functions import allowed_names
+from doorward.catalog.texts import anything
 from doorward.config.config import module_name
-from doorward.describe.texts import anything
-from doorward.finding.allowed_functions import allowed_names
+from doorward.data.languages import JSON, PYTHON, is_script
 from doorward.model.errors import InvalidArguments, PluginError, UnknownName
 from doorward.model.names import is_plain
 from doorward.model.program_names import PROGRAM_NAMES, NoOtherNames, ProgramNames
-from doorward.program_api.helper_cards import ERRORS, MODULE, written
-from doorward.program_api.idle_patterns import idle
-from doorward.program_api.server_list import told
-from doorward.programs.languages import JSON, PYTHON, is_script
+from doorward.runs.helper_cards import ERRORS, MODULE, written
+from doorward.runs.idle_patterns import idle
+from doorward.runs.server_list import told
 
 if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
     from doorward.model.deciders import Scope
     from doorward.model.services import Services
-    from doorward.program_api.discovery import Discovery
-    from doorward.program_api.helper_context import Helper, HelperContext
+    from doorward.runs.discovery import Discovery
+    from doorward.runs.helper_context import Helper, HelperContext
     from doorward.servers.registry import Servers
 
 _ERRORS_STUB = """class ApiError(Exception):

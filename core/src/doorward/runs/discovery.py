@@ -9,24 +9,24 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from doorward.calls.items import declared
+from doorward.catalog.allowed_functions import AllowedFunctions
+from doorward.catalog.hits import Hits
 from doorward.catalog.notes import MAX_CARD_CHARS, MAX_FULL_CHARS
 from doorward.catalog.schema_inference import is_open
+from doorward.catalog.schemas import Definitions
+from doorward.catalog.texts import PARAMETERS
 from doorward.config.config import module_name
 from doorward.data.cursors import cursor_at, offset_of
+from doorward.data.languages import JSON, PYTHON, comment_mark, is_script
 from doorward.data.quoting import in_a_line
-from doorward.describe.schemas import Definitions
-from doorward.describe.texts import PARAMETERS
-from doorward.finding.allowed_functions import AllowedFunctions
-from doorward.finding.hits import Hits
 from doorward.model.errors import DoorwardError, InvalidArguments, UnknownName
 from doorward.model.functions import Function
 from doorward.model.limits import Limits
 from doorward.model.names import some
 from doorward.model.programs import Program
 from doorward.model.search import Found, Search
-from doorward.program_api.helper_cards import MODULE, HelperCards
-from doorward.program_api.server_list import ServerList
-from doorward.programs.languages import JSON, PYTHON, comment_mark, is_script
+from doorward.runs.helper_cards import MODULE, HelperCards
+from doorward.runs.server_list import ServerList
 
 if TYPE_CHECKING:
     from doorward.access.policy import Policy

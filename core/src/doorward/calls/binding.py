@@ -10,14 +10,14 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from doorward.arguments.checked_parameters import CheckedParameters, checked_parameters
+from doorward.calls.checked_parameters import CheckedParameters, checked_parameters
+from doorward.catalog.texts import Mistaken, Mistakes
 from doorward.data.json_writing import exceeds
+from doorward.data.languages import PYTHON, is_script
 from doorward.data.planned import planned_in
 from doorward.data.values import plain
-from doorward.describe.texts import Mistaken, Mistakes
 from doorward.model.errors import InvalidArguments
 from doorward.model.functions import Function
-from doorward.programs.languages import PYTHON, is_script
 from doorward.servers.corrections import advice
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward.packages import index
+from doorward.config import installed_plugins as index
 
 ABOUT = "Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n"
 

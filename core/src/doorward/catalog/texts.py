@@ -6,12 +6,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from doorward.catalog.schemas import Definitions, Reader, declared, kinds, parameter_names
 from doorward.data.clean_text import visible
+from doorward.data.languages import JSON, PYTHON, is_script
 from doorward.data.wording import clean
-from doorward.describe.schemas import Definitions, Reader, declared, kinds, parameter_names
 from doorward.model.functions import Function
 from doorward.model.services import Service
-from doorward.programs.languages import JSON, PYTHON, is_script
 
 if TYPE_CHECKING:
     from doorward.model.errors import DoorwardError

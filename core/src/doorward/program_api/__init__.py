@@ -1,4 +1,0 @@
-"""What `import doorward` offers to programs.
-
-Never how a sandbox gets it.
-"""
