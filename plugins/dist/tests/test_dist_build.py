@@ -20,6 +20,8 @@ from doorward_testing import Cli, check_driver, check_light_import
 
 from .conftest import SOURCE, MakeWheel
 
+pytestmark = pytest.mark.slow
+
 
 def built(doorward: Cli, source: Path, wheels: Path, *options: str) -> Any:
     """What the command says that it wrote."""
