@@ -1,5 +1,6 @@
-"""What an agent gets done with the first program that it writes, with nothing but the tools' texts: `first_programs.py`
-on ten documents of the folder that DOORWARD_SPECS names, against an API that knows their routes and schemas."""
+"""What an agent gets done with the first program that it writes, with nothing but the tools' texts: `first_programs.py`,
+sent by a real client, on ten documents of the folder that DOORWARD_SPECS names, against an API that knows their routes
+and schemas."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ import pytest
 from doorward import Function, Gateway
 
 from .first_programs import TASKS, Task
+from .forked import Forked
 
 SPECS = Path(os.environ.get("DOORWARD_SPECS", ""))
 DOCUMENTS = {
@@ -193,24 +195,24 @@ async def test_first_programs_are_right(api: Api, tmp_path: Path) -> None:
         f'base_url = "http://127.0.0.1:{api.server_port}/{name}"\n{AUTHS.get(name, "")}\n'
         for name, file in DOCUMENTS.items()
     ]
-    file = tmp_path / "doorward.toml"
-    file.write_text('state = "state"\nexecutor = ["monty", "nsjail"]\n[limits]\nrate = 10000\n' + "\n".join(servers))
+    project = Forked(tmp_path, "[limits]\nrate = 10000\n" + "\n".join(servers))
+    project.change('"monty"', '["monty", "nsjail"]')
     wrong = {}
-    async with Gateway.open(file) as gate:
+    async with Gateway.open(project.file) as gate:  # the same state
         await gate.compile()
         for name in DOCUMENTS:
             for found in gate.catalog.functions(name):
                 schema = found.returns or {}
                 api.routes.append((route(name, found), {**schema, "$defs": gate.catalog.reached(name, schema)}))
+    async with project.stdio() as agent:
         for task in TASKS:
             api.task, api.sent, api.unknown = task, [], []
-            outcome = await gate.execute(task.program)
-            assert outcome.error is None or outcome.error.hint, "a dead end"
-            value = json.loads(json.dumps(outcome.value))
+            outcome = await agent.run(task.program)
+            assert outcome["ok"] or outcome["error"]["hint"], "a dead end"
             sent = len(api.sent) == len(task.sent) and all(
                 path == asked and holds(body, part)
                 for (path, body), (asked, part) in zip(api.sent, task.sent, strict=True)
             )
-            if not outcome.ok or value != task.result or not sent or api.unknown:
-                wrong[task.asked] = (outcome.error, value, api.sent, api.unknown)
+            if not outcome["ok"] or outcome.get("value") != task.result or not sent or api.unknown:
+                wrong[task.asked] = (agent.text, api.sent, api.unknown)
     assert len(TASKS) - len(wrong) >= RIGHT, wrong
