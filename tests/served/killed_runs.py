@@ -88,7 +88,9 @@ class Counting(Answering):
             return
         asked = {key: values[0] for key, values in parse_qs(url.query).items()}
         if length := int(self.headers.get("Content-Length", 0)):
-            asked |= json.loads(self.rfile.read(length))
+            if len(body := self.rfile.read(length)) < length:
+                return  # its caller was killed while it sent it
+            asked |= json.loads(body)
         with self.lock:
             self.methods.append(self.command)
             number = len(self.methods)
