@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import anyio
+import anyio.lowlevel
 import pytest
 import structlog
 from doorward.model.errors import CannotAsk, InvalidArguments, LoginRefused, Refused, StateError, UnknownName
@@ -384,6 +385,29 @@ async def test_time_in_vain_counts_once(monkeypatch: pytest.MonkeyPatch) -> None
     for now[0], since, counted in ((10, 9, 1), (11, 2, 9), (12, 11.5, 9.5), (20, 19, 10.5), (20, 19, 10.5)):
         turns.nobody_answered(since)
         assert turns.in_vain == counted
+
+
+async def test_a_question_waits_for_calls_that_are_being_stored(
+    doorward_host: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long that takes: a person is asked once about what a program calls at once."""
+    monkeypatch.setattr("doorward_approvals.turns.GATHER_SECONDS", 0)
+    code = "import asyncio\nmade = await asyncio.gather(*[weather.add_station(city=c) for c in 'ab'])\nresult = [m['city'] for m in made]"
+    settled, calls = StoredApprovals.settled, []
+
+    async def slow(store: StoredApprovals, binding: Any, **more: Any) -> Any:
+        calls.append(binding)
+        if len(calls) == 2:  # the first one waits already, and its question for others
+            while not requests(gate):
+                await anyio.lowlevel.checkpoint()
+            for _ in range(300):
+                await anyio.lowlevel.checkpoint()
+        return await settled(store, binding, **more)
+
+    monkeypatch.setattr(StoredApprovals, "settled", slow)
+    async with doorward_host.gateway(CONFIG) as gate:
+        outcome = await gate.execute(code, client=(person := says("approve these 2 calls, each once")))
+    assert (outcome.value, len(person.asked)) == (["a", "b"], 1)
 
 
 @pytest.mark.slow

@@ -21,6 +21,10 @@ GATHER_SECONDS = 0.1
 """How long a run goes on once all its calls wait: calls that a program makes at once come out of its sandbox one after
 the other, some of them after an answer, and people are to be asked about all of them together."""
 
+GATHER_TURNS = 10
+"""The turns of the event loop in which that time passes. On a busy machine it passes while neither this process nor the
+sandbox runs: what has come meanwhile is heard before the next turn."""
+
 
 class Suspension:
     """What the calls of one run wait for. Once all calls in flight wait, and no other has come for a moment, the run is
@@ -146,7 +150,17 @@ class Suspension:
         """Let a scope end in a moment, or none."""
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = None if ends is None else asyncio.get_running_loop().call_later(GATHER_SECONDS, self._end, ends)
+            self._timer = None
+        if ends is not None:
+            self._pass(ends, GATHER_TURNS)
+
+    def _pass(self, ends: anyio.CancelScope, left: int) -> None:
+        """Let a scope end after so many turns."""
+        if left:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(GATHER_SECONDS / GATHER_TURNS, self._pass, ends, left - 1)
+        else:
+            self._end(ends)
 
     def _end(self, scope: anyio.CancelScope) -> None:
         self._over = True

@@ -116,11 +116,13 @@ class Approvals:
         binding = bound(call, decision, schema_hash, run.session, resumable=resumable)
         turns = run.state[_TURNS]
         with turns.one(), call.clock.still():
-            found = await self._settled(binding)
+            with turns.comes():
+                found = await self._settled(binding)
+                if found is None:
+                    async with turns.opening:  # the same call at the same time has a request of its own
+                        request = await self._opened(run, call, decision, binding, kind)
+                        self._waited.add(request.id)
             if found is None:
-                async with turns.opening:  # the same call at the same time has a request of its own
-                    request = await self._opened(run, call, decision, binding, kind)
-                    self._waited.add(request.id)
                 try:
                     found = await self._awaited(run, call, request, binding, turns, resumable=resumable)
                 finally:

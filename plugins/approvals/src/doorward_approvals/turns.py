@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
     from doorward_approvals.request import ApprovalRequest
 
-GATHER_SECONDS = 0.1
-"""How long a question waits for further calls, which a program makes at the same time: a person is asked once."""
+GATHER_SECONDS, GATHER_TURNS = 0.1, 10
+"""How long a question waits for further calls, which a program makes at the same time: a person is asked once. It waits
+in turns of the event loop: on a busy machine time passes while neither this process nor the sandbox runs."""
 
 MOST_TOGETHER = 25
 """Calls in one question: more of them nobody reads."""
@@ -32,11 +33,13 @@ class ToAsk:
 @dataclass
 class Turns:
     """The calls of one run that wait: its client is asked one question at a time, until one gets no answer. `covered`
-    are calls that need no question any more, as `Binding.alike`; `in_vain` are seconds for which nobody answered."""
+    are calls that need no question any more, as `Binding.alike`; `in_vain` are seconds for which nobody answered; of
+    `coming` calls it is not stored yet that they wait."""
 
     asking: anyio.Lock
     opening: anyio.Lock
     calls: int = 0
+    coming: int = 0
     silent: bool = False
     covered: set[str] = field(default_factory=set)
     to_ask: list[ToAsk] = field(default_factory=list)
@@ -54,6 +57,15 @@ class Turns:
             if not self.calls:
                 self.silent = False
 
+    @contextmanager
+    def comes(self) -> Iterator[None]:
+        """A block for one call in which is found out whether it waits, and stored that it does."""
+        self.coming += 1
+        try:
+            yield
+        finally:
+            self.coming -= 1
+
     def nobody_answered(self, since: float) -> None:
         """A call has waited in vain since a `time.monotonic()`; calls that waited together count once."""
         begun, ended = self._counted
@@ -70,8 +82,9 @@ class Turns:
         import anyio
 
         while True:
-            before = len(self.to_ask)
-            await anyio.sleep(GATHER_SECONDS)
-            if len(self.to_ask) >= MOST_TOGETHER or (len(self.to_ask) == before and not self.opening.locked()):
+            before, coming = len(self.to_ask), self.coming
+            for _ in range(GATHER_TURNS):
+                await anyio.sleep(GATHER_SECONDS / GATHER_TURNS)
+            if len(self.to_ask) >= MOST_TOGETHER or (len(self.to_ask) == before and not (coming or self.coming)):
                 left = [each for each in self.to_ask if not each.over and each.alike not in self.covered]
                 return left[:MOST_TOGETHER]
