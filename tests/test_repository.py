@@ -307,7 +307,7 @@ def test_what_standard_brings() -> None:
         "doorward.executor": {"monty"},
         "doorward.plugins": {
             *("approvals", "ast", "audit_jsonl", "budgets", "clients", "cmd", "compat", "keyring", "plans", "runs"),
-            *("enhance", "program_helpers", "rules", "search", "text", "undo"),
+            *("enhance", "observed", "program_helpers", "rules", "search", "text", "undo"),
         },
         "doorward.server_key": {"price", "undo"},
         "doorward.table": {

@@ -16,7 +16,6 @@ import pytest
 import structlog
 from doorward import Compiled, Function, Settings
 from doorward.catalog.catalog import Catalog
-from doorward.catalog.store import StoredObservation
 from doorward.model.errors import StateError
 from doorward.sandboxing import CachedProgram
 from doorward_store_sqlite.catalog import SqliteCatalog
@@ -291,13 +290,13 @@ async def test_a_cache_that_is_quick_is_not_waited_for(weather: Any) -> None:
 
 
 async def test_writers_make_no_file_in_passing(tmp_path: Path) -> None:
-    """What is learnt of results is not written into an empty file where a catalog was removed."""
+    """What is derived anew is not written into an empty file where a catalog was removed."""
     path = tmp_path / "state/catalog.db"
     SqliteCatalog(path).made().close()
     catalog = Catalog(SqliteCatalog(path))
     path.unlink()
     with pytest.raises(StateError):
-        catalog.merge_observations({("s", "f"): lambda before: StoredObservation("", "{}", 1, 0.0)})
+        catalog.replace_derived("s", "graph", b"")
     assert not path.exists()
     catalog.store("s", Compiled([Function("s", "f", "f")]), fingerprint="f", settings="c", ms=1)
     assert catalog.lost

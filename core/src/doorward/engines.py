@@ -13,9 +13,7 @@ from doorward.catalog.store import (
     CatalogReader,
     CatalogStore,
     Contents,
-    ObservationStore,
     Row,
-    StoredObservation,
 )
 from doorward.host.memory_store import MemoryStore
 from doorward.host.store_updates import retry, scan_all, take_over, update
@@ -56,7 +54,6 @@ __all__ = [
     "Lease",
     "MemoryStore",
     "Notify",
-    "ObservationStore",
     "Put",
     "PutBlob",
     "Record",
@@ -65,7 +62,6 @@ __all__ = [
     "StaleLease",
     "Store",
     "StoredArtefact",
-    "StoredObservation",
     "Stores",
     "catalog_in",
     "require_once",

@@ -34,7 +34,7 @@ from doorward.config.layers import find_index
 from doorward.host.background_tasks import background_tasks
 from doorward.host.memory_store import MemoryStore
 from doorward.host.processes import Process
-from doorward.model.calls import File
+from doorward.model.calls import Call, File, Reply
 from doorward.model.interaction import Client
 from doorward.model.limits import Limits
 from doorward.model.outcomes import Outcome
@@ -194,7 +194,6 @@ class Gateway:
     async def _close(self) -> None:
         for part in (self._sessions, self.executors, self.servers, self._kept):
             await part.close()
-        await anyio.to_thread.run_sync(lambda: self.broker.observed.flush(everything=True))
         await self.observers.close()
         self.catalog.close()
         self.process.close()
@@ -351,6 +350,10 @@ class Gateway:
             function, dict(arguments or {}), show_bytes=show_bytes, principal=principal, client=client
         )
 
+    def on_answer(self, listener: Callable[[Call, Reply], None]) -> None:
+        """Have this called with each call that succeeds, whatever run makes it; see `RunState.on_answer`."""
+        self.broker.listeners.append(listener)
+
     def suspend_runs(self, why: str) -> int:
         """Suspend the runs under way, once their calls in flight have ended. Returns: how many cannot be suspended."""
         return self.execution.suspend(why)
@@ -380,6 +383,4 @@ class Gateway:
             await anyio.to_thread.run_sync(needles.warm_up)
         await self._sessions.sweep()
         await self.servers.sweep()
-        if observed := await anyio.to_thread.run_sync(self.broker.observed.flush):
-            self.plugins.hook.results_observed(servers=observed)
         await self.observers.flush()

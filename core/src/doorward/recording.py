@@ -12,7 +12,6 @@ from typing import Any
 _EXPORTS = {
     "calls.files": ("files_in_words",),
     "calls.client_requests": ("RunClient",),
-    "catalog.schema_inference": ("SchemaInference",),
     "data.planned": ("planned", "planned_in"),
     "model.clock": ("Clock",),
     "model.decisions": ("may_repeat",),

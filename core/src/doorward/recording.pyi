@@ -1,7 +1,6 @@
 # `make reference` writes this file.
 from doorward.calls.client_requests import RunClient as RunClient
 from doorward.calls.files import in_words as files_in_words
-from doorward.catalog.schema_inference import SchemaInference as SchemaInference
 from doorward.data.planned import planned as planned
 from doorward.data.planned import planned_in as planned_in
 from doorward.model.clock import Clock as Clock
@@ -33,7 +32,6 @@ __all__ = [
     "Recorders",
     "RunClient",
     "RunContext",
-    "SchemaInference",
     "Suspends",
     "WITHHOLDS",
     "Waiting",

@@ -7,7 +7,6 @@ A plugin gives its engine in `gateway_made`: `gateway.services.give(SEARCH, engi
 from __future__ import annotations
 
 from doorward.catalog.catalog import Catalog
-from doorward.catalog.schema_inference import with_observed
 from doorward.catalog.schemas import Definitions, Reader, closure, listed, strings, table, variants
 from doorward.config.installed_plugins import PluginId
 from doorward.data.near_names import nearest
@@ -49,5 +48,4 @@ __all__ = [
     "strings",
     "table",
     "variants",
-    "with_observed",
 ]

@@ -24,7 +24,7 @@ MEMORY = "memory"
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """The catalog, which includes observed result shapes, the artefacts, and `more` places, by names under which
+    """The catalog, the artefacts, and `more` places, by names under which
     plugins look for them. (The store and the configured cache keep everything else.)"""
 
     catalog: CatalogStore

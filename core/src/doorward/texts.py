@@ -6,7 +6,7 @@ A plugin gives its texts in `gateway_made`: `gateway.services.give(TEXTS, texts)
 from __future__ import annotations
 
 from doorward.catalog.checked_schema import validator, value_validator
-from doorward.catalog.observation import Observation
+from doorward.catalog.notes import Observation
 from doorward.catalog.schemas import (
     BYTES_SCHEMAS,
     MAX_NESTING,

@@ -442,15 +442,6 @@ async def test_compile_needs_no_credentials_of_local(own: Any, plain: str) -> No
             assert "raw" in gate.catalog.names("own")
 
 
-async def test_what_one_sees_is_learnt_for_nobody(own: Any) -> None:
-    """Keys of alice's answers would tell bob of them."""
-    async with own.gateway(OWN) as gate:
-        await _whose(gate, "alice")
-        card = (await gate.get_functions(["own.raw"], principal="bob"))[0]
-        assert "key_of_alice" not in card["text"]
-        assert "observed" not in card["text"]
-
-
 async def test_a_change_that_one_upstream_tells_is_compiled(own: Any) -> None:
     async with own.gateway(OWN) as gate:
         await _whose(gate, "alice")

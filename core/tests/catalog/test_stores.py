@@ -89,9 +89,6 @@ async def test_a_gateway_on_another_engine(doorward_host: Any, monkeypatch: pyte
     compiles = stores.catalog.writes  # type: ignore[attr-defined]
     async with doorward_host.gateway(CONFIG, stores=stores, compile=False) as gate:
         assert (await gate.list_servers())["servers"][0]["functions"] == 8
-        seen = gate.catalog.observation("weather", "big")
-        assert seen is not None
-        assert seen.times == 1
     assert stores.catalog.writes == compiles  # type: ignore[attr-defined]
     assert not list(doorward_host.folder.rglob("*.db"))
 
@@ -138,7 +135,7 @@ def test_nothing_answers_as_an_empty_catalog_does(tmp_path: Path) -> None:
     empty = SqliteCatalog(tmp_path / "catalog.db").made()
     asked: dict[str, Any] = {
         "servers": (), "reports": (), "settings": (), "derived": ("index",), "function": ("s", "f"), "named": ("s",),
-        "names": ("s", "name", None), "aliases": ("s",), "definition": ("s", "d"), "observation": ("s", "f"),
+        "names": ("s", "name", None), "aliases": ("s",), "definition": ("s", "d"),
     }  # fmt: skip
     for name, given in asked.items():
         assert getattr(EMPTY_CATALOG, name)(*given) == getattr(empty, name)(*given), name

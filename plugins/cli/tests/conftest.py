@@ -20,7 +20,7 @@ def anyio_backend() -> str:
 def _installed(request: Any) -> None:
     """Functions are written in the language of who asks."""
     if "doorward_host" in request.fixturenames:
-        request.getfixturevalue("doorward_host").install_real("text")
+        request.getfixturevalue("doorward_host").install_real("observed", "text")
 
 
 @pytest.fixture

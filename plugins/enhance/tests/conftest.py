@@ -21,7 +21,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(autouse=True)
 def _installed(doorward_host: Any) -> None:
-    doorward_host.install_real("enhance", "text", "doorward-enhance", "doorward-store-sqlite")
+    doorward_host.install_real("enhance", "observed", "text", "doorward-enhance", "doorward-store-sqlite")
 
 
 GOOD = Enhancement(

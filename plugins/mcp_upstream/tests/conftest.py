@@ -33,7 +33,7 @@ def anyio_backend() -> str:
 @pytest.fixture(autouse=True)
 def _helpers(host: Any) -> None:
     """Programs have the helpers that make calls."""
-    host.install_real("program_helpers", "text")
+    host.install_real("program_helpers", "observed", "text")
 
 
 class LoginPrompt:
@@ -161,4 +161,4 @@ def alive(pid: int) -> bool:
 
 
 def text_of(result: Mapping[str, Any]) -> str:
-    return str(result["content"][0]["text"])
+    return str(result["content"][0]["observed", "text"])

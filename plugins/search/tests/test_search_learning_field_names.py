@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 from doorward import Compiled, Function
-from doorward.catalog.store import StoredObservation
+from doorward.administration import FunctionNotes
 from doorward.searching import Catalog
+from doorward.texts import Observation
 from doorward_search.learning.field_names import FieldNames
 from doorward_store_sqlite.catalog import SqliteCatalog
 
@@ -15,13 +16,20 @@ RETURNS = {"type": "array", "items": {"$ref": "#/$defs/Item"}}
 ITEM = {"type": "object", "properties": {"code": {"type": "string"}, "owner": {"properties": {"login": {}}}}}
 
 
+class Seen(FunctionNotes):
+    """Knows the results of one function."""
+
+    def result(self, function: Function) -> Observation | None:
+        items = {"type": "object", "properties": {"serial": {"type": "string"}}}
+        return Observation({"type": "array", "items": items}, "", 1, 0.0) if function.name == "open" else None
+
+
 @pytest.fixture
 def fields(tmp_path: Path) -> FieldNames:
     catalog = Catalog(SqliteCatalog(tmp_path / "catalog.db"))
     functions = [Function("s", "told", "told", returns=RETURNS), Function("s", "open", "open")]
     catalog.store("s", Compiled(functions, {"Item": ITEM}), fingerprint="f", settings="c", ms=1)
-    seen = StoredObservation("", '{"array": {"object": {"serial": {"string": {}}}}}', 1, 0.0)
-    catalog.merge_observations({("s", "open"): lambda stored: seen})
+    catalog.notes.add(Seen())
     catalog.refresh()
     return FieldNames(catalog)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,6 @@ from doorward.calls.next_page import following
 from doorward.calls.performing import Performing
 from doorward.calls.permissions import Permissions, nobody_asks
 from doorward.calls.withholding import Withholding
-from doorward.catalog.schema_inference import SchemaInference, is_open
 from doorward.data.json_writing import dump, in_one_piece
 from doorward.data.offload import done, off_loop
 from doorward.host.logs import log
@@ -102,7 +101,7 @@ class Broker:
         self._checks = AnswerChecks(catalog, servers, plugins, secrets, self.withholding)
         self._performing = Performing(servers, plugins, self._checks)
         self._watched = plugins.manager.looks_at_calls()
-        self.observed = SchemaInference(catalog)
+        self.listeners: list[Callable[[Call, Reply], None]] = []
 
     @property
     def texts(self) -> FunctionTexts:
@@ -306,14 +305,12 @@ class Broker:
         )
 
     def _note_answer(self, way: _Way, reply: Reply) -> None:
-        """Remember what a call answered, for hints, notes and schemas."""
+        """Remember what a call answered, for hints and notes; and tell who listens."""
         run, function, value = way.run, way.function, reply.value
         if way.call.wants_text is if_repeated:  # else it may not be what our own style gives
-            if is_open(function) and not self._servers.per_principal(function.server):  # others must not learn it
-                self.observed.learn(function, value)
             self._note_unlike(run, function, value)
         run.answered(function.qualified, value, reply.size)
-        for listener in run.state.listeners:
+        for listener in (*self.listeners, *run.state.listeners):
             try:
                 listener(way.made or way.call, reply)
             except Exception as error:  # a defect of a plugin must not take the answer

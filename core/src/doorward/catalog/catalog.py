@@ -18,7 +18,7 @@ from doorward.catalog.function_codec import Report, restored
 from doorward.catalog.memory_catalog import EMPTY_CATALOG
 from doorward.catalog.notes import Notes
 from doorward.catalog.schemas import closure
-from doorward.catalog.store import Broken, CatalogReader, CatalogStore, StoredObservation
+from doorward.catalog.store import Broken, CatalogReader, CatalogStore
 from doorward.catalog.texts import FunctionTexts
 from doorward.catalog.writer import write
 from doorward.data.json_writing import digest
@@ -58,7 +58,6 @@ class Catalog:
         self._store = store
         self.integrity = integrity
         self.drop, self.check, self.touched = store.drop, store.check, store.touched
-        self.merge_observations = store.merge_observations
         self.derives, self.notes, self.texts = Derived(), Notes(), FunctionTexts()
         self._broken = False
         try:
@@ -101,7 +100,7 @@ class Catalog:
 
         Raises: StateError, ConfigError."""
         return write(
-            self._store, self.derives, server, compiled, fingerprint=fingerprint, settings=settings, ms=ms,
+            self._store, self.derives, self.notes, server, compiled, fingerprint=fingerprint, settings=settings, ms=ms,
             left_out=left_out, scrub=scrub, integrity=self.integrity,
         )  # fmt: skip
 
@@ -148,7 +147,7 @@ class Catalog:
 
     def version(self) -> tuple[int, ...]:
         """Changes with each compile, by whatever process, and when another file is read. Stays the same while the
-        catalog cannot be read, and when only observed results are stored."""
+        catalog cannot be read."""
         with contextlib.suppress(StateError):
             self._last = self._reader.version()
         return self._last
@@ -225,10 +224,6 @@ class Catalog:
     def _first(self, server: str, most: int) -> tuple[str, ...]:
         """The names of a server's first functions."""
         return self._reader.names(server, "name", most)
-
-    def observation(self, server: str, name: str) -> StoredObservation | None:
-        """What was observed of a function's results."""
-        return self._reader.observation(server, name)
 
     def derived(self, name: str, server: str | None = None) -> dict[str, bytes]:
         """What was derived under this name of the functions of each server, or of one; see `derives`."""

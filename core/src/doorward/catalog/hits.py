@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,17 +9,15 @@ from doorward.model.decisions import effect
 
 if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
-    from doorward.catalog.observation import Observation
     from doorward.model.functions import Function
     from doorward.model.search import Hit
 
 
 class Hits:
-    """The hits of a catalog's functions. `seen` answers the observed results of a function, if they say more than its
-    document."""
+    """The hits of a catalog's functions."""
 
-    def __init__(self, catalog: Catalog, seen: Callable[[Function], Observation | None]) -> None:
-        self._catalog, self._seen = catalog, seen
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
 
     def shown(self, hit: Hit, *, numbered: bool) -> dict[str, Any]:
         """`{"function", "summary", …}`; what is not so is left out. `numbered`: several questions were asked."""
@@ -39,7 +36,7 @@ class Hits:
         return {"function": function.qualified, "summary": self._catalog.notes.summary(function) or summary, **told}
 
     def _gives(self, function: Function) -> str:
-        seen = self._seen(function)
+        seen = self._catalog.notes.result(function)
         returns = seen.schema if seen else function.returns
         definitions = partial(self._catalog.definition, function.server)
         return self._catalog.texts.gives(returns, definitions) if returns is not None else ""

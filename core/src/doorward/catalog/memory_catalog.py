@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from doorward.catalog.store import CatalogReader, Contents, Row, StoredObservation
+from doorward.catalog.store import CatalogReader, Contents, Row
 
 _numbers = itertools.count(1)
 
@@ -31,7 +31,6 @@ class MemoryReader:
     def __init__(self, store: MemoryCatalog | None = None) -> None:
         self._store, self._number = store, next(_numbers)
         self.stored: dict[str, _Server] = {}
-        self.seen: dict[tuple[str, str], StoredObservation] = {}
         self.compiles = 0
 
     @property
@@ -81,9 +80,6 @@ class MemoryReader:
         of = self.stored.get(server)
         return of.definitions.get(name) if of else None
 
-    def observation(self, server: str, name: str) -> StoredObservation | None:
-        return self.seen.get((server, name))
-
     def _functions(self, server: str) -> Sequence[tuple[Row, str, bool]]:
         of = self.stored.get(server)
         return of.contents.functions if of else ()
@@ -121,10 +117,10 @@ class MemoryCatalog:
         there, self._reader = self._reader, None
         return [self.where] if there else []
 
-    def replace(self, contents: Contents, lasts: Callable[[str, str], bool]) -> None:
+    def replace(self, contents: Contents) -> None:
         new = _Server(contents)
         with self._turn:
-            self._change([contents.server], lasts, {contents.server: new})
+            self._change([contents.server], {contents.server: new})
 
     def replace_derived(self, server: str, name: str, content: bytes) -> None:
         with self._turn:
@@ -136,24 +132,13 @@ class MemoryCatalog:
 
     def drop(self, servers: Iterable[str]) -> None:
         with self._turn:
-            self._change([*servers], lambda name, digest: False, {})
+            self._change([*servers], {})
 
-    def merge_observations(
-        self, seen: Mapping[tuple[str, str], Callable[[StoredObservation | None], StoredObservation]]
-    ) -> None:
-        with self._turn:
-            reader = self.made()
-            reader.seen = {**reader.seen, **{this: merged(reader.seen.get(this)) for this, merged in seen.items()}}
-            self.writes += 1
-
-    def _change(self, servers: Sequence[str], lasts: Callable[[str, str], bool], new: Mapping[str, _Server]) -> None:
+    def _change(self, servers: Sequence[str], new: Mapping[str, _Server]) -> None:
         """Put what is `new` in the place of these servers."""
         reader = self.made()
-        seen = {
-            this: each for this, each in reader.seen.items() if this[0] not in servers or lasts(this[1], each.digest)
-        }
         reader.stored = {**{name: each for name, each in reader.stored.items() if name not in servers}, **new}
-        reader.seen, reader.compiles = seen, reader.compiles + 1
+        reader.compiles += 1
         self.writes += 1
 
 

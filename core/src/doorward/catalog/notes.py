@@ -3,13 +3,14 @@ searches and among the words by which functions are found."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from doorward.data.clean_text import visible
 from doorward.data.languages import comment_mark
 from doorward.host.logs import log
-from doorward.model.functions import Function
+from doorward.model.functions import Function, Schema
 
 MAX_CARD_CHARS = 800
 """Characters that a card has for the notes of one plugin."""
@@ -18,6 +19,18 @@ MAX_FULL_CHARS = 6000
 """Characters that they have where the whole signature was asked for."""
 
 _MAX_LINE_CHARS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What the results of one function were like, where its document gives no schema of them: a schema of those that
+    there were, what one that is text holds in writing ("JSON", or "" if nothing is known), how many there were, and
+    when the last one came, in seconds since the epoch."""
+
+    schema: Schema
+    text: str
+    times: int
+    last: float
 
 
 class FunctionNotes:
@@ -40,6 +53,10 @@ class FunctionNotes:
 
     def arguments(self, function: Function) -> Mapping[str, Any] | None:
         """Arguments with which a function that only reads probably finds something, if they are known."""
+        return None
+
+    def result(self, function: Function) -> Observation | None:
+        """What the results of a function were like, if its document says less."""
         return None
 
 
@@ -77,6 +94,14 @@ class Notes:
     def arguments(self, function: Function) -> list[Mapping[str, Any]]:
         """Sets of arguments to try with a function that only reads."""
         return [given for _, given in self._said("arguments", function) if given is not None]
+
+    def result(self, function: Function) -> Observation | None:
+        """The first that is known of a function's results besides what its document says."""
+        return next((seen for _, seen in self._said("result", function) if seen is not None), None)
+
+    def with_results(self, functions: Iterable[Function]) -> list[Function]:
+        """The functions, with the schema of the results that there were where their documents say less."""
+        return [replace(each, returns=seen.schema) if (seen := self.result(each)) else each for each in functions]
 
     def _said(self, what: str, *about: Any) -> Iterator[tuple[FunctionNotes, Any]]:
         for notes in self._all:

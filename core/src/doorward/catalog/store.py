@@ -8,7 +8,7 @@ engine that is reached over a network must read from a local copy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
@@ -32,16 +32,6 @@ class Row(NamedTuple):
     server: str
     name: str
     record: str
-
-
-class StoredObservation(NamedTuple):
-    """What was observed of one function's results: the digest of the function at that time, the shape as JSON text, how
-    many results there were, and the time of the last one."""
-
-    digest: str
-    shape: str
-    times: int
-    last: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +88,6 @@ class CatalogReader(Protocol):
     def definition(self, server: str, name: str) -> str | None:
         """A definition as JSON, to which schemas refer."""
 
-    def observation(self, server: str, name: str) -> StoredObservation | None:
-        """What was observed of a function's results."""
-
     def discard(self, why: object) -> None:
         """Put this useless catalog aside, if it is still stored. For threads. Raises: StateError, ConfigError."""
 
@@ -131,34 +118,15 @@ class CatalogStore(Protocol):
     def check(self) -> None:
         """Check all of it, and put it aside if it is broken."""
 
-    def replace(self, contents: Contents, lasts: Callable[[str, str], bool]) -> None:
-        """Replace everything of a server in one transaction: readers see the old or the new, a kill leaves the old.
-        Observed results are kept if `lasts` says so, by the function's name and digest."""
+    def replace(self, contents: Contents) -> None:
+        """Replace everything of a server in one transaction: readers see the old or the new, a kill leaves the old."""
 
     def replace_derived(self, server: str, name: str, content: bytes) -> None:
         """Put this in the place of what has this name in `Contents.derived` of a server, if the server is there. No
         catalog is made anew for this, and readers need not see it before the next compile."""
 
     def drop(self, servers: Iterable[str]) -> None:
-        """Forget servers, and what was observed of their results, in one transaction."""
-
-    def merge_observations(
-        self, seen: Mapping[tuple[str, str], Callable[[StoredObservation | None], StoredObservation]]
-    ) -> None:
-        """Merge new observations into the stored ones, in one transaction: `seen` has for each server and name a
-        callable that makes the merged observation of the stored one. No catalog is made anew for this."""
+        """Forget servers, in one transaction."""
 
     def remove(self) -> list[str]:
         """Remove all of it. Returns: what was removed."""
-
-
-class ObservationStore(Protocol):
-    """Where observations of results are stored; `Catalog` is one."""
-
-    def observation(self, server: str, name: str) -> StoredObservation | None:
-        """As `CatalogReader.observation`."""
-
-    def merge_observations(
-        self, seen: Mapping[tuple[str, str], Callable[[StoredObservation | None], StoredObservation]]
-    ) -> None:
-        """As `CatalogStore.merge_observations`."""

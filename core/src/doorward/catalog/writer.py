@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -10,16 +9,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from doorward.catalog.function_codec import Report, as_json, scrubbed
-from doorward.catalog.schema_inference import lasts, with_observed
 from doorward.catalog.store import CatalogStore, Contents, Row
 from doorward.data.clean_text import clean_compile
 from doorward.host.garbage import gc_paused
-from doorward.model.errors import StateError
-from doorward.model.functions import Compiled, Function
+from doorward.model.functions import Compiled
 from doorward.model.names import Named
 
 if TYPE_CHECKING:
     from doorward.catalog.derived import Derived
+    from doorward.catalog.notes import Notes
     from doorward.model.integrity import Integrity
 
 
@@ -27,6 +25,7 @@ if TYPE_CHECKING:
 def write(
     to: CatalogStore,
     derived: Derived,
+    notes: Notes,
     server: str,
     compiled: Compiled,
     *,
@@ -46,7 +45,7 @@ def write(
         [asdict(s) for s in compiled.auth], {**left_out},
     )  # fmt: skip
     functions = [scrubbed(f, scrub) for f in compiled.functions]
-    described = _with_observed(to, [f for f, _ in functions])
+    described = notes.with_results(f for f, _ in functions)
     contents = Contents(
         server,
         report=scrub(as_json(asdict(report))),
@@ -56,7 +55,7 @@ def write(
             (name, scrub(as_json(s))) for name, s in {scrub(n): s for n, s in compiled.definitions.items()}.items()
         ],
     )
-    replace = partial(to.replace, contents, lasts(f for f, _ in functions))
+    replace = partial(to.replace, contents)
     if integrity is None:
         replace()
     else:
@@ -64,12 +63,3 @@ def write(
         texts |= {("definition", name): text for name, text in contents.definitions}
         integrity.store(server, texts, [Named(f.name, f.id, f.route) for f, _ in functions], replace)
     return report
-
-
-def _with_observed(to: CatalogStore, functions: list[Function]) -> list[Function]:
-    """The functions with what was observed of their results until now."""
-    with contextlib.suppress(StateError):
-        if before := to.open(patient=False):
-            with contextlib.closing(before):
-                return with_observed(functions, before.observation)
-    return functions

@@ -12,7 +12,6 @@ from doorward.calls.items import declared
 from doorward.catalog.allowed_functions import AllowedFunctions
 from doorward.catalog.hits import Hits
 from doorward.catalog.notes import MAX_CARD_CHARS, MAX_FULL_CHARS
-from doorward.catalog.schema_inference import is_open
 from doorward.catalog.schemas import Definitions
 from doorward.catalog.texts import PARAMETERS
 from doorward.config.config import module_name
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from doorward.access.policy import Policy
     from doorward.calls.broker import Broker
     from doorward.catalog.catalog import Catalog
-    from doorward.catalog.observation import Observation
     from doorward.model.search import SearchEngine
     from doorward.servers.registry import Servers
 
@@ -76,7 +74,7 @@ class Discovery:
         self._limits = limits
         self.policy, self._engine = policy, engine
         self._allowed = AllowedFunctions(catalog, policy)
-        self.hits = Hits(catalog, self.seen)
+        self.hits = Hits(catalog)
         self._list = ServerList(catalog, servers, self.allowed)
 
     def capabilities(self, principal: str, language: str = PYTHON) -> str:
@@ -212,7 +210,11 @@ class Discovery:
             return {"function": name[:200], "error": in_a_line(error)}
         except DoorwardError as error:
             return {"function": name[:200], "error": in_a_line(error)}
-        definitions, seen, language = self.definitions(function.server), self.seen(function), asker.language
+        definitions, seen, language = (
+            self.definitions(function.server),
+            self._catalog.notes.result(function),
+            asker.language,
+        )
         texts = self._catalog.texts
         return {
             "function": function.qualified,
@@ -274,11 +276,6 @@ class Discovery:
         keys = declared(function, self.definitions(function.server)) if function.returns else ()
         return keys, function.route
 
-    def seen(self, function: Function) -> Observation | None:
-        """The observed results of a function, if it has no result schema or if they say more than it."""
-        seen = self._broker.observed.of(function) if is_open(function) else None
-        return seen if seen and (function.returns is None or seen.text) else None
-
     def _part(self, name: str, asker: Program) -> dict[str, Any] | None:
         """The answer for `server.function#Class`: one class of a function's types in full."""
         name, mark, asked = name.rpartition("#")
@@ -292,7 +289,7 @@ class Discovery:
         if function is None:
             return None
         definitions = self.definitions(function.server)
-        if (seen := self.seen(function)) is not None:
+        if (seen := self._catalog.notes.result(function)) is not None:
             function = replace(function, returns=seen.schema)
         found = {"function": f"{function.qualified}#{asked[:100]}"}
         if text := self._catalog.texts.part(function, definitions, asked, language):

@@ -171,7 +171,9 @@ class Modules:
         names = names if self._servers.usable(server, principal) else ()
         functions = {n: f for n in names if (f := self._catalog.function(server, n)) is not None}
         functions = {n: f for n, f in functions.items() if self._policy.allows(f, principal)}
-        return self._catalog.texts.stub(functions, self._discovery.definitions(server), language, self._discovery.seen)
+        return self._catalog.texts.stub(
+            functions, self._discovery.definitions(server), language, self._catalog.notes.result
+        )
 
     async def help(self, run: HelperContext, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """The answer of `doorward.name(…)` to a program.

@@ -13,7 +13,6 @@ from doorward.engines import (
     CatalogStore,
     Contents,
     Row,
-    StoredObservation,
 )
 
 _NAMES = ("get_cat", "list_dogs", "über'\"; --")
@@ -36,14 +35,6 @@ def _contents(server: str, names: Sequence[str] = _NAMES, **more: Any) -> Conten
     )
 
 
-def _none(name: str, digest: str) -> bool:
-    return False
-
-
-def _seen(digest: str, times: int) -> StoredObservation:
-    return StoredObservation(digest, "{}", times, 12.5)
-
-
 class CatalogStoreConformance:
     """For engines that store the catalog. Override `store`: an empty store in the folder; two stores of one folder
     share their contents."""
@@ -60,7 +51,7 @@ class CatalogStoreConformance:
         """A reader that was open before `one` and `two` were stored."""
         reader = kept.made()
         for server in ("two", "one"):
-            kept.replace(_contents(server), _none)
+            kept.replace(_contents(server))
         yield reader
         reader.close()
 
@@ -70,7 +61,7 @@ class CatalogStoreConformance:
         assert not kept.touched()
         kept.check()
         assert kept.remove() == []
-        self.store(tmp_path).replace(_contents("one"), _none)
+        self.store(tmp_path).replace(_contents("one"))
         assert kept.touched()
         reader = kept.open()
         assert reader is not None
@@ -105,7 +96,7 @@ class CatalogStoreConformance:
     def test_a_compile_replaces_its_server(self, kept: CatalogStore, reader: CatalogReader) -> None:
         """It replaces the whole server and no other. An open reader sees the change, and a new version."""
         before = reader.version()
-        kept.replace(_contents("one", ["get_cow"], definitions=[]), _none)
+        kept.replace(_contents("one", ["get_cow"], definitions=[]))
         assert reader.version() != before
         assert reader.names("one", "name", None) == ("get_cow",)
         assert reader.definition("one", "Thing") is None
@@ -132,62 +123,19 @@ class CatalogStoreConformance:
         assert reader.derived("graph", "nosuch") == []
 
     def test_a_compile_that_fails_changes_nothing(self, kept: CatalogStore, reader: CatalogReader) -> None:
-        """It is one transaction, which includes the observations of its functions."""
+        """It is one transaction."""
 
         def failing() -> Iterator[tuple[str, str]]:
             yield "Thing", "{}"
             raise ZeroDivisionError
 
-        kept.merge_observations({("one", "get_cat"): lambda before: _seen("a", 1)})
         before = reader.version()
         with pytest.raises(ZeroDivisionError):
-            kept.replace(_contents("one", ["get_cow"], definitions=failing()), _none)
+            kept.replace(_contents("one", ["get_cow"], definitions=failing()))
         assert reader.version() == before
         assert reader.names("one", "name", None) == _NAMES
         assert reader.definition("one", "Thing") == '{"type":"object"}'
-        assert reader.observation("one", "get_cat") == _seen("a", 1)
-        kept.replace(_contents("one"), _none)
-
-    def test_what_was_seen_is_merged(self, kept: CatalogStore, reader: CatalogReader) -> None:
-        """They are merged with the stored ones, all or none; the version of the catalog stays."""
-        before, given = reader.version(), []
-
-        def merged(stored: StoredObservation | None) -> StoredObservation:
-            given.append(stored)
-            return _seen("a", len(given))
-
-        def failing(stored: StoredObservation | None) -> StoredObservation:
-            raise ZeroDivisionError
-
-        for _ in range(2):
-            kept.merge_observations({("one", "get_cat"): merged})
-        with pytest.raises(ZeroDivisionError):
-            kept.merge_observations({("one", "get_cat"): merged, ("one", "list_dogs"): failing})
-        assert given == [None, _seen("a", 1), _seen("a", 2)]
-        assert reader.observation("one", "get_cat") == _seen("a", 2)
-        assert reader.observation("two", "get_cat") is None
-        assert reader.version() == before
-
-    def test_what_was_seen_lasts_as_long_as_it_holds(self, kept: CatalogStore, reader: CatalogReader) -> None:
-        """A compile says of each whether it stays; to drop a server drops them."""
-        seen = {
-            (server, name): (lambda before, name=name: _seen(f"of {name}", 1))
-            for server in ("one", "two")
-            for name in _NAMES[:2]
-        }
-        kept.merge_observations(seen)
-        asked = []
-
-        def lasts(name: str, digest: str) -> bool:
-            asked.append((name, digest))
-            return name == "get_cat"
-
-        kept.replace(_contents("one"), lasts)
-        assert sorted(asked) == [("get_cat", "of get_cat"), ("list_dogs", "of list_dogs")]
-        assert reader.observation("one", "get_cat") is not None
-        assert reader.observation("one", "list_dogs") is None
-        kept.drop(["two"])
-        assert reader.observation("two", "get_cat") is None
+        kept.replace(_contents("one"))
 
     @pytest.mark.parametrize("way", ["remove", "discard"])
     def test_what_is_removed_is_not_current(self, kept: CatalogStore, reader: CatalogReader, way: str) -> None:

@@ -34,7 +34,7 @@ async def probe(gate: Gateway, servers: Collection[str]) -> dict[str, dict[str, 
             except DoorwardError as error:
                 told[function.qualified] = {"failed": str(error)[:500]}
                 return
-        if seen := gate.broker.observed.of(function):
+        if seen := gate.catalog.notes.result(function):
             known = replace(function, returns=seen.schema)
             told[function.qualified] = {"result": response_type(known, lambda name: None, depth=0)[0]}
 
@@ -47,7 +47,7 @@ async def probe(gate: Gateway, servers: Collection[str]) -> dict[str, dict[str, 
 
 def _arguments(gate: Gateway, function: Function) -> Mapping[str, Any] | None:
     """Arguments to call a function with; `None` if it is not to be called."""
-    if not function.read_only or function.returns is not None or gate.broker.observed.of(function) is not None:
+    if not function.read_only or function.returns is not None or gate.catalog.notes.result(function) is not None:
         return None
     for given in ({}, *gate.catalog.notes.arguments(function)):
         with suppress(InvalidArguments):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from doorward import Function
+from doorward.administration import Catalog
+from doorward.catalog.memory_catalog import MemoryCatalog
 from doorward_durable_runs.plans.answers import Answers
 
 _ID = {"type": "integer"}
@@ -34,17 +35,15 @@ _ID = {"type": "integer"}
 )
 def test_what_an_answer_lacks(schema: Any, path: Any, lacks: str) -> None:
     """A schema that lists fields has no others, unless it says that there may be more."""
-    catalog = SimpleNamespace(definition=lambda server, name: None)
-    observed = SimpleNamespace(of=lambda function: None)
-    answers = Answers(catalog, observed)  # type: ignore[arg-type]
+    catalog = Catalog(MemoryCatalog())
+    answers = Answers(catalog)  # type: ignore[arg-type]
     assert answers.lacks(Function("api", "create", "create", returns=schema), path) == lacks
 
 
 def test_a_near_name_is_found_among_many() -> None:
-    catalog = SimpleNamespace(definition=lambda server, name: None)
-    observed = SimpleNamespace(of=lambda function: None)
+    catalog = Catalog(MemoryCatalog())
     fields = {f"field_{n}": {} for n in range(200)} | {"number": _ID}
-    told = Answers(catalog, observed).lacks(  # type: ignore[arg-type]
+    told = Answers(catalog).lacks(  # type: ignore[arg-type]
         Function("api", "create", "create", returns={"properties": fields}), ["numbr"]
     )
     assert told == "there is no 'numbr' in it; did you mean 'number'?"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from doorward import StateError
-from doorward.engines import Contents, StoredObservation
+from doorward.engines import Contents
 
 from doorward_store_sqlite.catalog_reader import SqliteReader, state_errors
 from doorward_store_sqlite.sqlite_file import SqliteFile
@@ -25,15 +25,13 @@ OPEN_WAIT_SECONDS = 2.0
 WRITE_WAIT_SECONDS = 20.0
 """Seconds that a compile waits for its turn to write. Readers never wait."""
 
-OBSERVATION_WAIT_SECONDS = 2.0
-"""Seconds that storing observed results waits for a process that is writing."""
+DERIVED_WAIT_SECONDS = 2.0
+"""Seconds that storing what was derived anew waits for a process that is writing."""
 
 
 def _tables(db: Database) -> None:
     db.table("servers").create({"name": str, "report": str}, pk="name")
     db.table("compiles").insert({"number": 0})
-    seen = {"server": str, "name": str, "digest": str, "shape": str, "times": int, "last": float}
-    db.table("observed").create(seen, pk=("server", "name"))
     enhanced = {"server": str, "name": str, "documented": str, "record": str, "words": str, "waits": int}
     db.table("enhancements").create(enhanced, pk=("server", "name"))
     db.table("definitions").create({"server": str, "name": str, "schema": str}, pk=("server", "name"))
@@ -63,13 +61,14 @@ def _derived(db: Database) -> None:
     db.execute("DROP TABLE segments")
 
 
+def _without_observed(db: Database) -> None:
+    """What results were like is no part of the catalog any more: it is observed again."""
+    db.execute("DROP TABLE IF EXISTS observed")
+
+
 _MADE = """CREATE TABLE "servers" ("name" TEXT PRIMARY KEY, "report" TEXT);
 CREATE TABLE "compiles" ("number" INTEGER);
 INSERT INTO "compiles" VALUES (0);
-CREATE TABLE "observed" (
-   "server" TEXT, "name" TEXT, "digest" TEXT, "shape" TEXT, "times" INTEGER, "last" REAL,
-   PRIMARY KEY ("server", "name")
-);
 CREATE TABLE "enhancements" (
    "server" TEXT, "name" TEXT, "documented" TEXT, "record" TEXT, "words" TEXT, "waits" INTEGER,
    PRIMARY KEY ("server", "name")
@@ -82,7 +81,9 @@ CREATE UNIQUE INDEX "functions_by_name" ON "functions" ("server", "name");
 CREATE INDEX "functions_by_original" ON "functions" ("original", "server");
 CREATE TABLE "derived" ("server" TEXT, "name" TEXT, "content" BLOB, PRIMARY KEY ("server", "name"))"""
 
-LAYOUT = SqliteLayout((_tables, _segments, _derived), "SELECT number FROM compiles", first=5, made=_MADE)
+LAYOUT = SqliteLayout(
+    (_tables, _segments, _derived, _without_observed), "SELECT number FROM compiles", first=5, made=_MADE
+)
 """`enhancements` is read once by the plugin that stores them now: a change of the tables is a further step."""
 
 
@@ -121,11 +122,11 @@ class SqliteCatalog:
     def remove(self) -> list[str]:
         return [str(file) for file in self._file.remove()]
 
-    def replace(self, contents: Contents, lasts: Callable[[str, str], bool]) -> None:
+    def replace(self, contents: Contents) -> None:
         server = contents.server
 
         def write(db: sqlite3.Connection) -> None:
-            _forget(db, server, lasts)
+            _forget(db, server)
             first = db.execute("SELECT coalesce(max(id), 0) + 1 FROM functions").fetchone()[0]
             db.executemany(
                 "INSERT INTO functions VALUES (?, ?, ?, ?, ?, ?)",
@@ -147,14 +148,14 @@ class SqliteCatalog:
         self._write(write)
 
     def replace_derived(self, server: str, name: str, content: bytes) -> None:
-        with state_errors(self._file), contextlib.closing(self._file.connect(OBSERVATION_WAIT_SECONDS)) as db, db:
+        with state_errors(self._file), contextlib.closing(self._file.connect(DERIVED_WAIT_SECONDS)) as db, db:
             there = "SELECT ?, ?, ? WHERE EXISTS (SELECT 1 FROM servers WHERE name = ?)"
             db.execute(f"INSERT OR REPLACE INTO derived {there}", (server, name, content, server))
 
     def drop(self, servers: Iterable[str]) -> None:
         def write(db: sqlite3.Connection) -> None:
             for server in servers:
-                _forget(db, server, lambda name, digest: False)
+                _forget(db, server)
 
         self._write(write)
 
@@ -181,20 +182,8 @@ class SqliteCatalog:
                         why = error
                 self._file.put_aside(why, which, WRITE_WAIT_SECONDS)
 
-    def merge_observations(
-        self, seen: Mapping[tuple[str, str], Callable[[StoredObservation | None], StoredObservation]]
-    ) -> None:
-        with state_errors(self._file), contextlib.closing(self._file.connect(OBSERVATION_WAIT_SECONDS)) as db, db:
-            db.execute("BEGIN IMMEDIATE")
-            for this, merged in seen.items():
-                row = db.execute(
-                    "SELECT digest, shape, times, last FROM observed WHERE server = ? AND name = ?", this
-                ).fetchone()
-                new = merged(StoredObservation(*row) if row else None)
-                db.execute("INSERT OR REPLACE INTO observed VALUES (?, ?, ?, ?, ?, ?)", (*this, *new))
 
-
-def _forget(db: sqlite3.Connection, server: str, lasts: Callable[[str, str], bool]) -> None:
+def _forget(db: sqlite3.Connection, server: str) -> None:
     db.execute("UPDATE compiles SET number = number + 1")
     for table, column in (
         ("functions", "server"),
@@ -203,6 +192,3 @@ def _forget(db: sqlite3.Connection, server: str, lasts: Callable[[str, str], boo
         ("servers", "name"),
     ):
         db.execute(f"DELETE FROM {table} WHERE {column} = ?", [server])  # noqa: S608
-    seen = db.execute("SELECT name, digest FROM observed WHERE server = ?", [server]).fetchall()
-    gone = [(server, name) for name, digest in seen if not lasts(name, digest)]
-    db.executemany("DELETE FROM observed WHERE server = ? AND name = ?", gone)

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from doorward.engines import Broken, Row, StoredObservation
+from doorward.engines import Broken, Row
 
 from doorward_store_sqlite.sqlite_file import SqliteFile
 
@@ -97,12 +97,6 @@ class SqliteReader:
     def definition(self, server: str, name: str) -> str | None:
         rows = self._rows("SELECT schema FROM definitions WHERE server = ? AND name = ?", (server, name))
         return rows[0][0] if rows else None
-
-    def observation(self, server: str, name: str) -> StoredObservation | None:
-        rows = self._rows(
-            "SELECT digest, shape, times, last FROM observed WHERE server = ? AND name = ?", (server, name)
-        )
-        return StoredObservation(*rows[0]) if rows else None
 
 
 @contextlib.contextmanager

@@ -16,7 +16,6 @@ from doorward.administration import schema_variants as variants
 if TYPE_CHECKING:
     from doorward import Function
     from doorward.administration import Catalog
-    from doorward.recording import SchemaInference
 
 _SHOWN_NAMES = 30
 
@@ -27,13 +26,13 @@ _COMPARED = 100
 class Answers:
     """The shapes of answers of all functions."""
 
-    def __init__(self, catalog: Catalog, observed: SchemaInference) -> None:
-        self._catalog, self._observed = catalog, observed
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
 
     def lacks(self, function: Function, path: Sequence[str | int], *, near: bool = True) -> str:
         """Why an answer of a function has no such part, as far as that is known; "" if it may have one. `near`: names
         like a wrong one are wanted, which takes long."""
-        seen = self._observed.of(function)
+        seen = self._catalog.notes.result(function)
         schemas = [function.returns, *([seen.schema] if seen else [])]
         reader = Reader(partial(self._catalog.definition, function.server))
         told = [_lacks(reader, schema, path, near) for schema in schemas if schema]

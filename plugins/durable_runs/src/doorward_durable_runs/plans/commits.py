@@ -110,7 +110,7 @@ class Plans:
         from doorward_durable_runs.plans.change_set import ChangeSet
 
         gateway = self._gateway
-        lacks = Answers(gateway.catalog, gateway.broker.observed).lacks
+        lacks = Answers(gateway.catalog).lacks
         return ChangeSet(lacks, gateway.servers.effect_of, covered=covered, spent=spent)
 
     async def commit(self, plan: str, *, principal: str | None = LOCAL, client: Client | None = None) -> Outcome:

@@ -7,7 +7,6 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
-from doorward.searching import with_observed
 from pydantic_core import from_json
 
 from doorward_search.derived import GRAPH, graph_of
@@ -54,7 +53,7 @@ class Graphs:
         report = self._catalog.report(server)
         if report is None or report.functions > MAX_FUNCTIONS:
             return b""
-        functions = with_observed(self._catalog.functions(server), self._catalog.observation)
+        functions = self._catalog.notes.with_results(self._catalog.functions(server))
         return graph_of(functions, partial(self._catalog.definition, server))
 
     async def renew(self, server: str) -> None:

@@ -31,8 +31,9 @@ class FieldNames:
         server, _, name = qualified.partition(".")
         if field in self._documented(server, name, self._catalog.schema_hash(server, name)):
             return True
-        seen = self._catalog.observation(server, name)
-        return seen is not None and field in _KEY.findall(seen.shape)
+        function = self._catalog.function(server, name)
+        seen = self._catalog.notes.result(function) if function is not None else None
+        return seen is not None and field in _KEY.findall(to_json(seen.schema).decode())
 
     def _names(self, server: str, name: str, schema_hash: str) -> frozenset[str]:
         """The keys of a function's result schema and of all that it refers to; those of JSON Schema do no harm."""

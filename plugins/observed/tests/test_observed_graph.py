@@ -5,16 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import anyio
-import anyio.to_thread
 import pytest
 from doorward import Call, Compiled, Function
 from doorward_search.graph.graphs import MAX_FUNCTIONS, Graphs
 from doorward_search.graph.producers import Edge
 from doorward_testing.shop import CONFIG, Shop
 
-from .conftest import engine
+from .conftest import plugin_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+
+@pytest.fixture(autouse=True)
+def _search(doorward_host: Any) -> None:
+    doorward_host.install_real("search")
+
 
 TICKET = {"type": "object", "properties": {"ticket_id": {"type": "integer"}}, "required": ["ticket_id"]}
 
@@ -34,14 +39,14 @@ class Desk(Shop):
 
 
 def graphs(gate: Any) -> Graphs:
-    return engine(gate).graphs
+    found: Graphs = gate.plugins.manager.get_plugin("search").engine.graphs
+    return found
 
 
 async def observe(gate: Any) -> None:
     outcome = await gate.execute('result = await doorward.call("other.find")')
     assert outcome.ok, outcome.error
-    for server in await anyio.to_thread.run_sync(gate.broker.observed.flush):
-        await graphs(gate).renew(server)
+    await gate.observers.flush()  # as it is done from time to time
 
 
 async def test_an_observed_result_gives_what_others_need(doorward_host: Any) -> None:
@@ -55,7 +60,7 @@ async def test_an_observed_result_gives_what_others_need(doorward_host: Any) -> 
             while graphs(gate).of("other") != edges:
                 await anyio.sleep(0.01)
         assert (await gate.search_functions("close"))["functions"][0]["needs"] == {"ticket_id": ["find"]}
-        assert await anyio.to_thread.run_sync(gate.broker.observed.flush) == set()
+        assert await plugin_of(gate).observations.flush() == set()
     async with doorward_host.gateway(CONFIG) as gate:
         await gate.compile(force=True)
         await gate.ready()
