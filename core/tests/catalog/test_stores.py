@@ -53,7 +53,7 @@ def test_sql_is_below_the_seam() -> None:
     """The kernel knows no SQLite and writes no statement, but for what takes over a file of an earlier version."""
     knows = re.compile(r"sqlite3|sqlite_utils|\bSELECT .* FROM\b|\bINSERT INTO\b|\bDELETE FROM\b")
     assert {f"{file.parent.name}/{file.name}" for file in CORE.rglob("*.py") if knows.search(file.read_text())} == {
-        "storage/updating.py",
+        "host/store_updates.py",
         "calls/withholding.py",
     }
     makes = re.compile(r"MemoryCatalog\(|MemoryArtefacts\(")
