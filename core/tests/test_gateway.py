@@ -215,13 +215,10 @@ async def test_what_a_server_leaves_out_is_said_to_be_left_out(
 ) -> None:
     """Who asks for a function that is left out hears by which key; not where policy denies it anyway."""
     said = f"is left out by `{key}` of [servers.weather]"
-    missing = f"raise AttributeError(\"module 'weather' has no attribute '{name.partition('.')[2]}'\")"
     async with doorward_host.gateway(CONFIG + setting) as gate:
         with pytest.raises(UnknownName) as raised:
             await gate.call(name)
         assert (said in str(raised.value)) is bool(key)
-        error = (await gate.execute(missing)).error
-        assert (said in (error.hint or "")) is bool(key)
     async with doorward_host.gateway(f'{CONFIG}{setting}\n[policy]\ndeny = ["weather.*"]') as gate:
         with pytest.raises(UnknownName) as raised:
             await gate.call(name)
@@ -400,10 +397,6 @@ async def test_moves_on_to_the_next_executor(doorward_host: Any) -> None:
         bound = (await gate.execute("'needs full python'", session_id=session)).error
         assert 'Open a new session (session_id="new") whose first program needs this: full may take it.' in bound.hint
         assert "not configured" not in bound.hint
-        late = (
-            await gate.execute("await doorward.servers()\nraise ModuleNotFoundError(\"No module named 'csv2'\")")
-        ).error
-        assert "as an import at the top does, full takes the program" in late.hint
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ _BY_FOLDER = {
     r"plugins/cli$": CONFIGURATION,
     r"plugins/(mcp_server|clients)$": CLIENTS,
     r"libs/testing|plugins/dist$": AUTHORS,
-    r"plugins/guard_": PROGRAMS,
+    r"plugins/guard_|libs/text": PROGRAMS,
 }
 _BY_ROOM = {"runs": PROGRAMS, "program_api": PROGRAMS, "calls": PROGRAMS, "secrets": CREDENTIALS}
 _BY_ERROR = {
@@ -111,7 +111,7 @@ def _page(message: Message) -> Page:
 
 def _section(message: Message) -> str:
     """The distribution; for messages of Python itself, that they are."""
-    if message.module == "runs/hints.py":
+    if (message.folder, message.module) == ("libs/text", "hints.py"):
         return "What Python says in a sandbox"
     own = message.folder.partition("/")[2].replace("_", "-")
     return f"`doorward-{own}`" if own else CORE

@@ -19,7 +19,7 @@ from doorward.catalog.schemas import (
     table,
     variants,
 )
-from doorward.catalog.texts import PARAMETERS, TEXTS, Answers, FunctionTexts, Mistaken, Mistakes
+from doorward.catalog.texts import PARAMETERS, TEXTS, Answers, FailedRun, FunctionTexts, Mistaken, Mistakes
 from doorward.data.clean_text import clean_text, shown_schema, visible
 from doorward.data.held_text import MAX_TEXT_CHARS, holds, may_hold
 from doorward.data.json_writing import dump, exceeds
@@ -41,6 +41,7 @@ __all__ = [
     "TEXTS",
     "Answers",
     "Definitions",
+    "FailedRun",
     "FunctionTexts",
     "Mistaken",
     "Mistakes",

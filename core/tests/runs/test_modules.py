@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from doorward import Failure, InvalidArguments, PluginError, Refused, hookimpl
+from doorward import InvalidArguments, PluginError, Refused, hookimpl
 from doorward.helping import PROGRAM_NAMES, HelperContext
 from doorward.model.program_names import NoOtherNames
 from doorward.sandboxing import Aliases
@@ -102,15 +102,6 @@ class Nicknames(NoOtherNames):
     def functions(self, asked: Any) -> list[str]:
         return [name.replace("sky.", "weather.") for name in asked]
 
-    def server(self, name: str) -> str:
-        return "weather" if name == "sky" else name
-
-    def missed_server(self, failure: Failure) -> str:
-        return "skies" if "sky" in failure.message else ""
-
-    def hint(self, name: str) -> str:
-        return "Look up." if name == "stars" else ""
-
 
 async def test_a_capability_says_what_other_names_mean(doorward_host: Any) -> None:
     """One alone: two that say it stop the start."""
@@ -120,12 +111,6 @@ async def test_a_capability_says_what_other_names_mean(doorward_host: Any) -> No
         await gate.ready()
         assert gate.execution.of_call("ann").aliases("").modules == {"sky": "weather"}
         assert (await gate.get_functions(["sky.get_forecast"]))[0]["function"] == "weather.get_forecast"
-        error = (await gate.execute("stars.count()")).error
-        assert error is not None
-        assert error.hint == "Look up."
-        error = (await gate.execute("print(sky)")).error
-        assert error is not None
-        assert "skies" in str(error.hint)
     doorward_host.install("plugin", "others", Nicknames())
     with pytest.raises(PluginError, match="other names in programs is given twice"):
         async with doorward_host.gateway(CONFIG.replace("plugins = []", 'plugins = ["nicknames", "others"]')):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -221,22 +220,6 @@ async def test_programs_read_declarations_of_their_language(host: Any) -> None:
             "export function getForecast(...args: any[]): Promise<any>;\n"
         )
         assert "export class ApiError extends Error {" in gate.modules.stub("doorward", [], "local", "javascript")
-
-
-HINTS = [
-    (("TypeError", "weather.get_forcast is not a function"), "weather.get_forecast"),
-]
-
-
-@pytest.mark.parametrize(("error", "hint"), HINTS)
-async def test_errors_have_hints(host: Any, error: tuple[str, str], hint: str) -> None:
-    """Those of the executor that reads programs of the language, of what is known of names and answers."""
-    async with host.gateway(BOTH) as gate:
-        code = f'const found = await weather.get_forecast({{"city": "Oslo"}})\nthrow {json.dumps(error)}'
-        failed = (await gate.execute(code, language="typescript")).error
-        assert failed is not None
-        assert (failed.type, failed.line) == (error[0], 2)
-        assert hint in (failed.hint or ""), failed.hint
 
 
 async def test_a_program_without_a_value_is_noted(host: Any) -> None:

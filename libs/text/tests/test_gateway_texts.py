@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -97,3 +98,14 @@ async def test_programs_read_declarations_of_their_language(scripted: Any) -> No
             "export function get_forecast(args: { city: string; days?: number }): Promise<any>;\n"
             "export { get_forecast as getForecast };\n"
         )
+
+
+async def test_errors_have_hints(scripted: Any) -> None:
+    """Those of the executor that reads programs of the language, of what is known of names and answers."""
+    async with scripted.gateway(BOTH) as gate:
+        error = ("TypeError", "weather.get_forcast is not a function")
+        code = f'const found = await weather.get_forecast({{"city": "Oslo"}})\nthrow {json.dumps(error)}'
+        failed = (await gate.execute(code, language="typescript")).error
+        assert failed is not None
+        assert (failed.type, failed.line) == ("TypeError", 2)
+        assert "weather.get_forecast" in (failed.hint or ""), failed.hint

@@ -13,7 +13,7 @@ from doorward_text.plugin import Written
 
 
 def definitions_of(**definitions: Any) -> Any:
-    return Given(Written(), **definitions)
+    return Given(Written(None), **definitions)
 
 
 CATALOG: Any = definitions_of(Card=CARD, Bank=BANK)

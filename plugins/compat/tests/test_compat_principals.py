@@ -70,6 +70,7 @@ def _absent(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 async def test_what_an_undefined_name_of_another_system_is(doorward_host: Any) -> None:
     """The server that was meant, or who brings models."""
+    doorward_host.install_real("text")
     async with doorward_host.gateway(BOTH) as gate:
         await gate.ready()
         asked = {

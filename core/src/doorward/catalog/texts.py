@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from doorward.catalog.schemas import Definitions, Reader, declared, kinds, parameter_names
 from doorward.data.clean_text import visible
@@ -15,7 +15,8 @@ from doorward.model.services import Service
 
 if TYPE_CHECKING:
     from doorward.model.errors import DoorwardError
-    from doorward.model.programs import Failure
+    from doorward.model.program_names import ProgramNames
+    from doorward.model.programs import Failure, Program
 
 _MAX_MISTAKES = 10
 _MAX_MESSAGE_CHARS = 300
@@ -38,6 +39,37 @@ class Mistaken:
     given: Mapping[str, Any]
     names: Collection[str]
     fits: Callable[[str, Any], bool]
+
+
+class FailedRun(Protocol):
+    """A run whose program has failed, and what is known of names in it."""
+
+    @property
+    def program(self) -> Program: ...
+
+    @property
+    def executor(self) -> str:
+        """The one that ran it."""
+        ...
+
+    @property
+    def names(self) -> ProgramNames: ...
+
+    def members(self, server: str) -> Sequence[str] | None:
+        """The names in a module; `None` if the program cannot import it."""
+        ...
+
+    def near(self, server: str, name: str) -> str:
+        """Why a server does not have this function, or similar names; "" if nothing is known."""
+        ...
+
+    def absent(self, server: str) -> tuple[str, list[str]]:
+        """For a server that cannot be used: why it is broken, if it is, and similar names."""
+        ...
+
+    def hint(self, error: Failure) -> str | None:
+        """What an answer looked like, if the error may come from taking it for something else."""
+        ...
 
 
 class Answers:
@@ -141,6 +173,14 @@ class FunctionTexts:
 
     def unlike(self, function: Function, value: Any, definitions: Definitions) -> str:
         """A sentence about an answer of another type than the function declares; "" if it is of that."""
+        return ""
+
+    def hint(self, error: Failure, run: FailedRun) -> str | None:
+        """What to do about an error of a program that says nothing of that itself."""
+        return None
+
+    def no_module(self, name: str, run: FailedRun) -> str:
+        """What to do about a module that a program asked for, and that there is not; "" if nothing is known."""
         return ""
 
     def answers(self) -> Answers:

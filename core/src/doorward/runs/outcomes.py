@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from doorward.data import values
 from doorward.data.languages import JSON, is_script
 from doorward.model.errors import DoorwardError, InvalidProgram, Unsupported
 from doorward.model.outcomes import Outcome, Truncated, Waiting
-from doorward.model.programs import Failure
+from doorward.model.programs import Failure, Frame
 from doorward.model.waits import Wait, resumed_at
 
 if TYPE_CHECKING:
@@ -62,3 +63,21 @@ def failure(error: DoorwardError, type: str = "") -> Failure:
     known = type or (error.type if isinstance(error, InvalidProgram) else "") or error.__class__.__name__
     line = error.line if isinstance(error, (InvalidProgram, Unsupported)) else None
     return Failure(error.kind, known, error.message, line, hint=error.hint)
+
+
+def explained(error: Failure, run: RunContext) -> Failure:
+    """The failure with the source lines of its frames, the failed call that caused it, and a hint if it has none."""
+    lines = run.program.code.splitlines()
+    frames = tuple(f if f.source else Frame(f.line, f.function, _source(lines, f.line)) for f in error.frames)
+    error = replace(error, frames=frames)
+    cause = run.cause(error.message)
+    if cause is not None and error.kind == "program":
+        error = replace(error, kind=cause.kind, type=type(cause).__name__, hint=error.hint or cause.hint)
+    if error.kind == "program" and error.type.endswith("MemoryError"):  # NumPy has one of its own
+        told = f"the program needed more memory than its limit of {run.program.limits.memory_bytes // 2**20} MiB"
+        return replace(error, kind="limit", type="LimitExceeded", message=told, hint="Work on smaller pieces.")
+    return error if error.hint else replace(error, hint=run.texts.hint(error, run))
+
+
+def _source(lines: list[str], number: int) -> str:
+    return lines[number - 1].strip()[:200] if 0 < number <= len(lines) else ""

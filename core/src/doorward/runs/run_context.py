@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from doorward.calls.broker import Broker
     from doorward.calls.client_requests import RunClient
     from doorward.calls.withholding import Withholding
+    from doorward.catalog.texts import FunctionTexts
     from doorward.model.calls import Call
     from doorward.model.interaction import Client
     from doorward.model.recording import Interceptor, Recorder
@@ -280,6 +281,11 @@ class RunContext(RunModules):
         if self._recorder is not None:
             self._recorder.holds(size)
         self._answers.add(function, value, size)
+
+    @property
+    def texts(self) -> FunctionTexts:
+        """What explains its errors."""
+        return self._broker.texts
 
     def hint(self, error: Failure) -> str | None:
         """A hint with the real shape of an answer, if the error may come from taking it for something else."""

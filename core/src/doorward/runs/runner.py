@@ -34,7 +34,7 @@ from doorward.plugins.failures import kind_of
 from doorward.plugins.hook_answers import Answer
 from doorward.plugins.hooks import AwaitedAnswer
 from doorward.plugins.layers import RunLayers
-from doorward.runs.outcomes import failure, reading, succeeded, waiting
+from doorward.runs.outcomes import explained, failure, reading, succeeded, waiting
 from doorward.runs.program_value import ProgramValue, Written, keep_bytes, read_value, written
 from doorward.sandboxes.sessions import gone
 from doorward.secrets.scrubber import made_by
@@ -246,10 +246,8 @@ class Runs:
                     if name not in error.message:
                         error.message = f"{name}: {error.message}"
                     raise
-        from doorward.runs import hints  # the start does not wait for it
-
         modules = [e.module for _, e in declined[:1] if isinstance(e, Unsupported) and e.module]
-        hints_given = [hints.no_server(module, run) for module in modules]
+        hints_given = [run.texts.no_module(module, run) for module in modules]
         hints_given += [e.hint for _, e in declined if e.hint]
         lines = [e.line for _, e in declined if isinstance(e, Unsupported) and e.line]
         message = "; ".join(f"{name}: {error}" for name, error in declined) or "no executor is configured"
@@ -317,9 +315,7 @@ class Runs:
         error = replace(
             error, message=shortened(error.message[:_SHOWN_ERROR_CHARS])[:8000], hint=(error.hint or "")[:4000] or None
         )
-        from doorward.runs import hints  # the start does not wait for it
-
-        error = hints.complete(error, run, program, self._executors, run.executor)
+        error = explained(error, run)
         left = tuple(file for file in run.left() if file.bytes)  # an empty file was only opened
         return Outcome(False, error=error, artefacts=left, ms=_ms_since(started), **common)
 

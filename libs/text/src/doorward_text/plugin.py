@@ -10,7 +10,8 @@ from doorward import DoorwardError, Function, Gateway, PluginContext, hookimpl
 from doorward.texts import TEXTS, Answers, Definitions, FunctionTexts, Mistaken, Mistakes, Reader, is_script
 
 if TYPE_CHECKING:
-    from doorward.texts import Observation
+    from doorward import Failure
+    from doorward.texts import FailedRun, Observation
 
 _FUEL = 60
 """Schemas that are looked at to tell what a function gives."""
@@ -24,11 +25,14 @@ class Text:
 
     @hookimpl
     def gateway_made(self, gateway: Gateway) -> None:
-        gateway.services.give(TEXTS, Written())
+        gateway.services.give(TEXTS, Written(gateway))
 
 
 class Written(FunctionTexts):
     """The texts. What writes them is imported when it is first asked for."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
 
     def imported(self, module: str, name: str, language: str = "python") -> str:
         from doorward_text.dialects import dialect_of
@@ -114,6 +118,16 @@ class Written(FunctionTexts):
         from doorward_text.type_mismatches import type_mismatch
 
         return type_mismatch(function, value, definitions)
+
+    def hint(self, error: Failure, run: FailedRun) -> str | None:
+        from doorward_text.hints import hint_for
+
+        return hint_for(error, run, self._gateway)
+
+    def no_module(self, name: str, run: FailedRun) -> str:
+        from doorward_text.hints import no_server
+
+        return no_server(name, run)
 
     def answers(self) -> Answers:
         from doorward_text.last_answers import LastAnswers

@@ -5,18 +5,15 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Collection
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from doorward.calls.artefacts import PREFIX
-from doorward.data.languages import PYTHON, is_script
-from doorward.data.near_names import nearest
-from doorward.model.names import qualified
-from doorward.model.programs import Failure, Frame, Program
+from doorward.administration import qualified
+from doorward.sandboxing import ARTEFACT_URI
+from doorward.texts import is_script, nearest
 
 if TYPE_CHECKING:
-    from doorward.runs.run_context import RunContext
-    from doorward.sandboxes.executors import Executors
+    from doorward import Failure, Gateway
+    from doorward.texts import FailedRun
 
 _NO_ATTRIBUTE = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
 _NO_IMPORT = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
@@ -42,36 +39,24 @@ _WHERE_TO_WRITE = (
 )
 
 
-def complete(error: Failure, run: RunContext, program: Program, executors: Executors, executor: str) -> Failure:
-    """The failure with the source lines of its frames, the failed call that caused it, and a hint if it has none."""
-    lines = program.code.splitlines()
-    frames = tuple(f if f.source else Frame(f.line, f.function, _source(lines, f.line)) for f in error.frames)
-    error = replace(error, frames=frames)
-    cause = run.cause(error.message)
-    if cause is not None and error.kind == "program":
-        error = replace(error, kind=cause.kind, type=type(cause).__name__, hint=error.hint or cause.hint)
-    if error.kind == "program" and error.type.endswith("MemoryError"):  # NumPy has one of its own
-        told = f"the program needed more memory than its limit of {program.limits.memory_bytes // 2**20} MiB"
-        return replace(error, kind="limit", type="LimitExceeded", message=told, hint="Work on smaller pieces.")
-    if error.hint:
-        return error
+def hint_for(error: Failure, run: FailedRun, gateway: Gateway) -> str | None:
+    """What to do about the error with which a program ended."""
     if error.type == "PlanStopped":
-        return replace(error, hint=_PLAN_STOPPED)
-    if program.language != PYTHON:
+        return _PLAN_STOPPED
+    hint, language = None, run.program.language
+    if language != "python":
         names = _Names(error, run)
-        hint = executors.read(program.language, "hint_for", error, program.code, names, default=None)
-        hint = hint or _hint(error, run)
-        return replace(error, hint=hint or _read_as(error, program.language, executors))
-    hint = _hint(error, run) or _read_as(error, program.language, executors)
-    if error.kind == "program" and executor in executors.names:
-        hint = " ".join(filter(None, [hint, _of_the_sandbox(error, run, program, executors, executor)]))
-    return replace(error, hint=hint or None)
+        hint = gateway.executors.read(language, "hint_for", error, run.program.code, names, default=None)
+    hint = hint or _hint(error, run) or _read_as(error, language, gateway)
+    if error.kind == "program" and language == "python" and run.executor in gateway.executors.names:
+        hint = " ".join(filter(None, [hint, _of_the_sandbox(error, run, gateway)]))
+    return hint or None
 
 
 class _Names:
     """What is known of names, for the hint of an executor; see `KnownNames`."""
 
-    def __init__(self, error: Failure, run: RunContext) -> None:
+    def __init__(self, error: Failure, run: FailedRun) -> None:
         self._error, self._run = error, run
 
     def members(self, module: str) -> Collection[str] | None:
@@ -90,27 +75,24 @@ class _Names:
         return self._run.hint(self._error)
 
 
-def _read_as(error: Failure, language: str, executors: Executors) -> str | None:
+def _read_as(error: Failure, language: str, gateway: Gateway) -> str | None:
     """In which language a program with an error of syntax was read, where there are others."""
-    from doorward.sandboxes.languages import Languages
-
     if error.type != "SyntaxError":
         return None
-    others = [each for each in Languages(executors).served if is_script(each) is not is_script(language)]
+    others = [each for each in gateway.languages.served if is_script(each) is not is_script(language)]
     return f'It was read as {language}. For {others[0]}, give language="{others[0]}".' if others else None
 
 
-def _of_the_sandbox(
-    error: Failure, run: RunContext, program: Program, executors: Executors, executor: str
-) -> str | None:
+def _of_the_sandbox(error: Failure, run: FailedRun, gateway: Gateway) -> str | None:
     """A hint for an error of the operating system in a sandbox."""
+    executors, executor, code = gateway.executors, run.executor, run.program.code
     text, can = error.message, executors.capabilities(executor)
     if error.type == "PermissionError" and text.endswith("Operation not permitted") and can.one_process:
         return (
             "A program may start no process here, for no control group would count the memory of more than one. "
             "Threads are allowed."
         )
-    if error.type == "FileNotFoundError" and _STARTS_PROCESS.search(program.code) and executors.shows_paths(executor):
+    if error.type == "FileNotFoundError" and _STARTS_PROCESS.search(code) and executors.shows_paths(executor):
         return f"Commands are in a sandbox only where the operator shows them: `[executors.{executor}] paths`."
     if error.type == "ModuleNotFoundError" and (match := _NO_MODULE.search(text)):
         package = match[1].partition(".")[0]
@@ -125,7 +107,7 @@ def _of_the_sandbox(
         return "Nobody can type here: pass values as `params`."
     if "a bytes-like object is required, not 'Answer'" in text:
         return "A handle is no bytes: doorward.read(handle) is what the file holds."
-    if error.type == "FileNotFoundError" and PREFIX in text:
+    if error.type == "FileNotFoundError" and ARTEFACT_URI in text:
         return "A handle is no path: doorward.read(handle) is what the file holds, doorward.path(handle) where it is."
     if error.type == "PermissionError" or "Read-only file system" in text:
         return (
@@ -136,11 +118,7 @@ def _of_the_sandbox(
     return None
 
 
-def _source(lines: list[str], number: int) -> str:
-    return lines[number - 1].strip()[:200] if 0 < number <= len(lines) else ""
-
-
-def _hint(error: Failure, run: RunContext) -> str | None:
+def _hint(error: Failure, run: FailedRun) -> str | None:
     text = error.message
     if match := _NO_ATTRIBUTE.search(text):
         return _near(run, match[1], match[2])
@@ -171,7 +149,7 @@ def _hint(error: Failure, run: RunContext) -> str | None:
     return None
 
 
-def no_server(name: str, run: RunContext) -> str:
+def no_server(name: str, run: FailedRun) -> str:
     """A hint for a module, or an alias of a server, that does not exist: that server is broken, or these are similar
     names."""
     asked = run.names.server(name)
@@ -186,7 +164,7 @@ def no_server(name: str, run: RunContext) -> str:
     return f"Server {asked!r} is not available. {near or 'See list_servers (or doorward.servers()).'}"
 
 
-def _near(run: RunContext, server: str, name: str) -> str | None:
+def _near(run: FailedRun, server: str, name: str) -> str | None:
     members = run.members(server)
     if members is not None and server == "doorward":
         near = nearest(name, members, 3)

@@ -1,16 +1,15 @@
-"""What an error of a sandbox means, and what executors say of themselves."""
+"""What an error of a program means, and what to do about it."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import structlog
-from doorward import Capabilities, ExecutorError, InvalidProgram, Program, Settings, Unsupported, hookimpl
-
-from ..conftest import CONFIG, InProcess
+from doorward import Capabilities, Failure, InvalidProgram, Program, Settings, Unsupported, hookimpl
+from doorward.helping import PROGRAM_NAMES
+from doorward.model.program_names import NoOtherNames
+from doorward_testing.samples import CONFIG, InProcess
 
 pytestmark = pytest.mark.anyio
 
@@ -88,20 +87,11 @@ async def test_errors_of_the_system(jail: Any, raised: str, hint: str) -> None:
         assert hint in outcome.error.hint
 
 
-async def test_memory_that_the_program_ran_out_of_is_a_limit(jail: Any) -> None:
-    """Also where the interpreter lives on; NumPy's error is one too."""
-    async with jail.gateway(JAIL + '[limits]\nmemory = "64MiB"\n') as gate:
-        for raised in ("MemoryError()", "type('_ArrayMemoryError', (MemoryError,), {})('Unable to allocate 8. GiB')"):
-            error = (await gate.execute(f"print('before')\nraise {raised}")).error
-            assert (error.kind, error.type, error.line) == ("limit", "LimitExceeded", 2)
-            assert error.message == "the program needed more memory than its limit of 64 MiB"
-
-
 async def test_hints_fit_the_executor(jail: Any) -> None:
     """A package that another one has; no files, a network."""
     async with jail.gateway(CONFIG.replace('"inprocess"', '["inprocess", "jail"]')) as gate:
         error = (await gate.execute("raise ModuleNotFoundError(\"No module named 'package7'\")")).error
-        assert "jail takes the program" in error.hint
+        assert "as an import at the top does, jail takes the program" in error.hint
         assert (
             "There are no files here: doorward.read(handle)"
             in (await gate.execute("raise PermissionError()")).error.hint
@@ -119,42 +109,6 @@ async def test_a_package_that_only_another_executor_takes(jail: Any) -> None:
         assert "The operator can add it: `doorward sandbox add jail pyyaml` or " in known
         other = (await gate.execute("raise ModuleNotFoundError(\"No module named 'evil_name'\")")).error.hint
         assert "sandbox add" not in other
-
-
-class Given(Jail):
-    """As one with a shell and a network, and less than the standard library."""
-
-    class Settings(Packages):
-        shell: bool = False
-
-    def __init__(self, context: Any) -> None:
-        super().__init__(context)
-        self.settings = context.settings
-
-    def capabilities(self) -> Capabilities:
-        packages = ("Scikit_Learn[extra]>=1", "httpx")
-        return Capabilities(
-            "CPython", "none", packages, shell=self.settings.shell, network=True, modules=("json", "re")
-        )
-
-
-async def test_what_executors_were_given_is_told(jail: Any) -> None:
-    """Guards learn which packages, network and shell the operator has given, agents read that and the modules."""
-    seen: list[Program] = []
-    jail.install("executor", "given", Given)
-    jail.install("plugin", "looks", SimpleNamespace(guard_program=hookimpl(lambda program: seen.append(program))))
-    config = CONFIG.replace('"inprocess"', '["given", "inprocess"]').replace("plugins = []", 'plugins = ["looks"]')
-    for table, granted in (
-        ("", set()),
-        ("[executors.given]\nshell = true\n", {"sklearn", "scikit_learn", "httpx", "shell", "network"}),
-    ):
-        async with jail.gateway(config + table) as gate:
-            assert (await gate.execute("1")).ok
-            assert seen.pop().granted == granted
-            assert gate.executors.told().startswith("given: CPython, packages: ")
-            assert (
-                "modules: json, re, a shell, no files" if table else "modules: json, re, no files"
-            ) in gate.executors.told()
 
 
 class Alone(Jail):
@@ -189,26 +143,6 @@ async def test_what_an_executor_says_is_no_sentence(jail: Any) -> None:
         assert (await gate.execute(started.format("FileNotFoundError(2, 'No such file', 'ls')"))).error.hint is None
 
 
-async def test_executors_say_what_they_can(jail: Any) -> None:
-    """Language, packages, network in few words; limits and the rest as structure. CONTRACT: EXE-21."""
-    async with jail.gateway(CONFIG.replace('"inprocess"', '["jail", "network"]')) as gate:
-        first, second = (await gate.list_servers())["executors"]
-        assert (first["limits"], first["files"], first["network"], len(first["packages"])) == (
-            {"memory": "cgroup"},
-            True,
-            False,
-            30,
-        )
-        assert second["network"]
-        line = gate.executors.told()
-        assert line.startswith("jail: CPython 3.13, packages: package0, package1, ")
-        assert "package19 …; network: " in line
-        assert line.endswith("with network")
-        assert "no files" not in line
-        about = gate.capabilities()
-        assert "jail: CPython 3.13, packages: package0" in about
-
-
 @pytest.mark.parametrize(
     ("code", "hint"),
     [
@@ -234,6 +168,26 @@ async def test_names_that_are_not_there(doorward_host: Any, code: str, hint: str
         assert hint in (error.hint or ""), error
 
 
+@pytest.mark.parametrize(
+    ("setting", "name", "key"),
+    [
+        ("read_only = true", "add_station", "read_only"),
+        ("read_only = true", "addStation", "read_only"),
+        ('include = ["get*"]', "sleep", "include"),
+        ('exclude = ["get*"]', "get_forecast", "exclude"),
+        ('exclude = ["get*"]', "get_forecasts", ""),
+    ],
+)
+async def test_what_a_server_leaves_out_is_said_to_be_left_out(
+    doorward_host: Any, setting: str, name: str, key: str
+) -> None:
+    """A program that looks for a function which is left out hears by which key."""
+    async with doorward_host.gateway(CONFIG + setting) as gate:
+        error = (await gate.execute(f"raise AttributeError(\"module 'weather' has no attribute '{name}'\")")).error
+        assert error is not None
+        assert (f"is left out by `{key}` of [servers.weather]" in (error.hint or "")) is bool(key)
+
+
 class Scripts(InProcess):
     """One of another language."""
 
@@ -256,27 +210,29 @@ async def test_a_syntax_error_says_in_which_language_it_was_read(doorward_host: 
         assert "language" not in ((await gate.execute("raise SyntaxError('invalid syntax')")).error.hint or "")
 
 
-class Sick(InProcess):
-    """As one on a machine that refuses it."""
+class Nicknames(NoOtherNames):
+    """A capability for which `sky` is another name of the server `weather`."""
 
-    async def open(self, program: Program, *, session: bool = False) -> Any:
-        raise ExecutorError("no jail can be made: there is no user namespace", hint="Allow user namespaces.")
+    @hookimpl
+    def gateway_made(self, gateway: Any) -> None:
+        gateway.services.give(PROGRAM_NAMES, self)
+
+    def server(self, name: str) -> str:
+        return "weather" if name == "sky" else name
+
+    def missed_server(self, failure: Failure) -> str:
+        return "skies" if "sky" in failure.message else ""
+
+    def hint(self, name: str) -> str:
+        return "Look up." if name == "stars" else ""
 
 
-@pytest.mark.parametrize("session", ["", "new"])
-async def test_a_sandbox_that_cannot_be_had(doorward_host: Any, session: str) -> None:
-    """The agent gets the reason and the hint; the log has them with the executor's name, also where another executor
-    takes the program."""
-    doorward_host.install("executor", "sick", Sick)
-    for executors, taken in (('"sick"', False), ('["sick", "inprocess"]', True)):
-        with structlog.testing.capture_logs() as logs:
-            async with doorward_host.gateway(CONFIG.replace('"inprocess"', executors)) as gate:
-                outcome = await gate.execute("1 + 1", session_id=session or None)
-        assert outcome.ok is taken, outcome.error
-        if outcome.error:
-            assert (outcome.error.kind, outcome.error.message) == (
-                "executor",
-                "sick: no jail can be made: there is no user namespace",
-            )
-        told = [each for each in logs if each["event"] == "sandbox_not_opened"]
-        assert [(each["executor"], each["hint"]) for each in told] == [("sick", "Allow user namespaces.")]
+async def test_a_capability_says_what_other_names_mean(doorward_host: Any) -> None:
+    """Of servers and of helpers."""
+    doorward_host.install("plugin", "nicknames", Nicknames())
+    async with doorward_host.gateway(CONFIG.replace("plugins = []", 'plugins = ["nicknames"]')) as gate:
+        await gate.ready()
+        for code, hint in (("stars.count()", "Look up."), ("print(sky)", "skies")):
+            error = (await gate.execute(code)).error
+            assert error is not None
+            assert hint in str(error.hint)
