@@ -75,6 +75,8 @@ CAPABILITIES = [
         command="learned",
     ),
     Capability("doorward-search", variable=("DOORWARD_SEARCH_VIEW", "[]")),
+    Capability("doorward-observers", "[observers]\n", ("DOORWARD_OBSERVER_FAIL", "closed"), plugin="observers"),
+    Capability("doorward-observers", variable=("DOORWARD_OBSERVER", "[]")),
     Capability("doorward-dist", command="dist"),
     Capability("doorward-text", plugin="text"),
 ]

@@ -307,12 +307,12 @@ def test_what_standard_brings() -> None:
         "doorward.executor": {"monty"},
         "doorward.plugins": {
             *("approvals", "ast", "audit_jsonl", "budgets", "clients", "cmd", "compat", "keyring", "plans", "runs"),
-            *("enhance", "observed", "program_helpers", "rules", "search", "text", "undo"),
+            *("enhance", "observed", "observers", "program_helpers", "rules", "search", "text", "undo"),
         },
         "doorward.server_key": {"price", "undo"},
         "doorward.table": {
             *("approvals", "budgets", "plans", "policy.default", "policy.new", "policy.rules", "runs", "search"),
-            *("search_view", "search_views"),
+            *("observer", "observer_fail", "observers", "search_view", "search_views"),
         },
         "doorward.source": {"openapi", "mcp"},
     }

@@ -26,7 +26,6 @@ MODULES = (
     "doorward.configuration",
     "doorward.deciding",
     "doorward.engines",
-    "doorward.events",
     "doorward.files",
     "doorward.helping",
     "doorward.recording",
@@ -37,7 +36,10 @@ MODULES = (
     "doorward.tracing",
     "doorward.values",
 )
-LIBRARIES = ("doorward_cli", "doorward_testing", "doorward_http", "doorward_text", "doorward_auth_kit", "doorward_jail")
+LIBRARIES = (
+    *("doorward_cli", "doorward_testing", "doorward_observers", "doorward_http", "doorward_text"),
+    *("doorward_auth_kit", "doorward_jail"),
+)
 
 
 def pages() -> dict[str, str]:

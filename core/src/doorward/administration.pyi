@@ -14,6 +14,7 @@ from doorward.catalog.schemas import Reader as SchemaReader
 from doorward.catalog.schemas import kinds as schema_kinds
 from doorward.catalog.schemas import table as schema_table
 from doorward.catalog.schemas import variants as schema_variants
+from doorward.config.installed_plugins import PluginId as PluginId
 from doorward.data.clean_text import shown_schema as shown_schema
 from doorward.data.clean_text import visible as visible
 from doorward.data.json_writing import digest as json_digest
@@ -38,7 +39,9 @@ from doorward.host.self_reference import starts_doorward as starts_doorward
 from doorward.model.interaction import LoginPrompt as LoginPrompt
 from doorward.model.names import qualified as qualified
 from doorward.model.names import some as some
+from doorward.plugins.failures import Failures as Failures
 from doorward.plugins.failures import contained as contained
+from doorward.plugins.failures import limited as limited
 from doorward.plugins.hook_answers import expected as expected
 from doorward.plugins.manager import Plugins as Plugins
 from doorward.secrets.detection import hide as hide
@@ -60,10 +63,12 @@ __all__ = [
     "BYTES_SCHEMAS",
     "Bounded",
     "Catalog",
+    "Failures",
     "FunctionNotes",
     "LoginPrompt",
     "MIN_SECRET_CHARACTERS",
     "Outgoing",
+    "PluginId",
     "Plugins",
     "REDACTED",
     "Report",
@@ -91,6 +96,7 @@ __all__ = [
     "json_digest",
     "language_named",
     "language_of_file",
+    "limited",
     "log_stream",
     "mask_tokens",
     "maybe_in_thread",

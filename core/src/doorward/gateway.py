@@ -43,8 +43,8 @@ from doorward.model.recording import WITHHOLDS
 from doorward.model.search import SEARCH, SearchEngine
 from doorward.model.services import Services
 from doorward.plugins.deciders import Deciders
+from doorward.plugins.log_lines import LEVELS, LogLines
 from doorward.plugins.manager import Plugins
-from doorward.plugins.observers import Observers
 from doorward.runs.admission import Admission
 from doorward.runs.discovery import Discovery
 from doorward.runs.execution import Execution
@@ -86,7 +86,8 @@ class Gateway:
         plugins.load_configured(
             loaded, self.state, server_key=self._server_key, members=members_of(self.config.groups), store=store
         )
-        self.observers = Observers(loaded, plugins, self.state)
+        if self.config.log_level in LEVELS:
+            plugins.manager.register(LogLines(), "doorward.log_lines")
         self.compiles, self.stores = shared, stores
         shared = shared and stores is None  # whoever brings their own stores has no files of ours
         stores = stores or Stores.in_folder(self.state, plugins)
@@ -169,7 +170,7 @@ class Gateway:
         gate = cls(loaded, Plugins(index or find_index()), stores, shared=compile)
         try:
             gate.plugins.watch.start()
-            await gate.observers.open()
+            await gate.plugins.lifetimes.open()
             async with background_tasks() as background:
                 if compile:
                     changes = Reconfiguration(loaded, gate.servers, gate.principals, gate.skills)
@@ -194,7 +195,7 @@ class Gateway:
     async def _close(self) -> None:
         for part in (self._sessions, self.executors, self.servers, self._kept):
             await part.close()
-        await self.observers.close()
+        await self.plugins.lifetimes.close()
         self.catalog.close()
         self.process.close()
         await self.plugins.failures.closed(self.plugins.id("store", self.config.store or MEMORY), self.store)
@@ -383,4 +384,4 @@ class Gateway:
             await anyio.to_thread.run_sync(needles.warm_up)
         await self._sessions.sweep()
         await self.servers.sweep()
-        await self.observers.flush()
+        await self.plugins.lifetimes.flush()

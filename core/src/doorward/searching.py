@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.schemas import Definitions, Reader, closure, listed, strings, table, variants
-from doorward.config.installed_plugins import PluginId
 from doorward.data.near_names import nearest
 from doorward.data.offload import done, off_loop
 from doorward.data.words import STOP_WORDS, Phrase, split_words, stem
 from doorward.model.decisions import effect
 from doorward.model.drivers import SearchView
 from doorward.model.search import SEARCH, Allowed, Found, Given, Hit, Related, Search, SearchEngine
-from doorward.plugins.failures import Failures, limited
 from doorward.plugins.hook_answers import Unfit
 
 __all__ = [
@@ -24,12 +22,10 @@ __all__ = [
     "Allowed",
     "Catalog",
     "Definitions",
-    "Failures",
     "Found",
     "Given",
     "Hit",
     "Phrase",
-    "PluginId",
     "Reader",
     "Related",
     "Search",
@@ -39,7 +35,6 @@ __all__ = [
     "closure",
     "done",
     "effect",
-    "limited",
     "listed",
     "nearest",
     "off_loop",

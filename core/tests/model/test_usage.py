@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
-from doorward import Settings
-from doorward.events import CallFinished
+from doorward import CallRecord, hookimpl
 from doorward.model.usage import MAX_AMOUNTS, Usage
 from doorward_testing.samples import CONFIG, Weather
 
@@ -55,17 +54,12 @@ class Metered(Weather):
 class Told:
     """An observer that keeps what it is told."""
 
-    Settings = Settings
-    events: ClassVar[list[Any]] = []
+    def __init__(self) -> None:
+        self.details: list[Any] = []
 
-    def __init__(self, context: Any) -> None:
-        self.events.clear()
-
-    async def observe(self, batch: Any) -> None:
-        self.events.extend(batch)
-
-    async def close(self) -> None:
-        pass
+    @hookimpl
+    def call_finished(self, record: CallRecord) -> None:
+        self.details.append(record.details)
 
 
 @pytest.mark.anyio
@@ -73,8 +67,9 @@ async def test_a_run_says_what_it_used(doorward_host: Any) -> None:
     """Usage is counted for each run and server, and is in every form of its answer, a failed one included; the next run
     begins anew. Observers are told the details of each call."""
     doorward_host.install("source", "metered", Metered)
-    doorward_host.install("observer", "told", Told)
-    config = 'observer = ["told"]' + CONFIG + '[servers.other]\nsource = "metered"\n'
+    told = Told()
+    doorward_host.install("plugin", "told", told)
+    config = CONFIG.replace("[]", '["told"]') + '[servers.other]\nsource = "metered"\n'
     calls = "await other.get_forecast(city='Oslo')\nawait weather.get_forecast(city='Oslo')\n"
     async with doorward_host.gateway(config) as gate:
         for code, times in ((calls, 1), (calls * 2 + "1 / 0", 2)):
@@ -83,5 +78,4 @@ async def test_a_run_says_what_it_used(doorward_host: Any) -> None:
             assert "weather" not in outcome.usage
         assert (await gate.answer("other.get_forecast", {"city": "Oslo"})).usage == {"other": {"calls": 1}}
         assert not (await gate.execute("1")).usage
-    details = [each.details for each in Told.events if isinstance(each, CallFinished)]
-    assert details[:2] == [{"unit": "calls"}, {}]
+    assert told.details[:2] == [{"unit": "calls"}, {}]

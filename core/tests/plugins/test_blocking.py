@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 import structlog
-from doorward import Call, Program, Settings, hookimpl
+from doorward import Call, Program, hookimpl
 from doorward.plugins import block_watch, cancellation, failures
 from doorward.plugins.cancellation import cancellable
 
@@ -66,18 +66,6 @@ class Good:
     def guard_call(self, call: Call) -> None: ...
 
 
-class Export:
-    """An observer that works."""
-
-    Settings = Settings
-
-    def __init__(self, context: Any) -> None: ...
-
-    async def observe(self, batch: Any) -> None: ...
-
-    async def close(self) -> None: ...
-
-
 HOOKS = ["source_compiled", "guard_program", "run_started", "run_finished", "decide", "guard_call", "trace_call",
          "change_result", "guard_result", "call_finished"]  # fmt: skip
 
@@ -127,8 +115,6 @@ def blocking(base: type, method: str) -> type:
         ("executor", InProcess, "open"),
         ("cache", MemoryCache, "__init__"),
         ("cache", MemoryCache, "put"),
-        ("observer", Export, "observe"),
-        ("observer", Export, "close"),
     ],
 )
 async def test_a_driver_that_blocks_is_named(
@@ -144,7 +130,6 @@ async def test_a_driver_that_blocks_is_named(
         "auth": config.replace('"keyed"', '"keyed"\nauth = { type = "mine" }'),
         "executor": config.replace('"inprocess"', '"mine"'),
         "cache": config.replace('"memory"', '"mine"'),
-        "observer": f'observer = "mine"\n{config}',
     }[kind]
     async with doorward_host.gateway(config) as gate:
         assert (await gate.execute(CALL)).ok

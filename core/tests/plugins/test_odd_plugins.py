@@ -46,16 +46,6 @@ def odd_ones(cases: list[Any]) -> list[Any]:
     return [(*case, next(odd)) for case in cases for _ in range(2)]
 
 
-class Export:
-    Settings = Settings
-
-    def __init__(self, context: PluginContext) -> None: ...
-
-    async def observe(self, batch: Any) -> None: ...
-
-    async def close(self) -> None: ...
-
-
 class Opens:
     def __init__(self, context: PluginContext) -> None: ...
 
@@ -91,8 +81,7 @@ async def served(host: Any, kind: str, thing: Any) -> tuple[str, list[Any]]:
     host.install(kind, "mine", thing, distribution="acme", version="2.1")
     config = CONFIG.replace('"none"', '"memory"').replace('"fake"', '"keyed"\nauth = { type = "key" }')
     was = {"source": '"keyed"', "auth": '"key"', "executor": '"inprocess"', "cache": '"memory"', "plugin": "[]"}
-    name = '["mine"]' if kind == "plugin" else '"mine"'
-    config = config.replace(was[kind], name) if kind in was else f'observer = "mine"\n{config}'
+    config = config.replace(was[kind], '["mine"]' if kind == "plugin" else '"mine"')
     heard: list[Any] = []
     with structlog.testing.capture_logs() as logs:
         try:
@@ -140,7 +129,6 @@ METHODS = [
     ("auth", Key, ("__init__", "create_auth", "close")),
     ("executor", InProcess, ("__init__", "capabilities", "open", "close")),
     ("cache", MemoryCache, ("__init__", "put", "get", "close")),
-    ("observer", Export, ("__init__", "observe", "close")),
     ("plugin", Opens, ("__init__", "open", "flush", "close")),
 ]
 
@@ -176,14 +164,14 @@ async def test_who_is_cancelled_is_cancelled(doorward_host: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["source", "auth", "executor", "cache", "observer", "plugin"])
+@pytest.mark.parametrize("kind", ["source", "auth", "executor", "cache", "plugin"])
 async def test_one_that_hangs_when_it_is_closed_keeps_nobody(
     doorward_host: Any, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A gateway ends all the same, and the log says who did not."""
-    from doorward.plugins import event_queue, lifetimes
+    from doorward.plugins import lifetimes
 
-    for module in (failures, lifetimes, event_queue):
+    for module in (failures, lifetimes):
         monkeypatch.setattr(module, "CLOSE_SECONDS", 0.05)
 
     async def hangs(self: Any) -> None:
@@ -262,7 +250,6 @@ MADE_OF = "acme 2.1 failed in its constructor: it answered int, which lacks"
         ("source", of(Keyed, __new__=lambda cls, server: 5), MADE_OF),
         ("auth", of(Key, __new__=lambda cls, context: 5), MADE_OF),
         ("cache", of(MemoryCache, __new__=lambda cls, context: 5), MADE_OF),
-        ("observer", of(Export, __new__=lambda cls, context: 5), MADE_OF),
         ("executor", of(InProcess, __new__=lambda cls, context: 5), MADE_OF),
         ("executor", of(InProcess, slots="many"), "acme 2.1 failed in its slots: it answered str, not int"),
         ("executor", of(InProcess, slots=property(lambda self: {}["slots"])), "acme 2.1 failed in its slots: KeyError"),

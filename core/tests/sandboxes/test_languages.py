@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 from doorward import Outcome, Program, hookimpl
-from doorward.events import RunStarted
-from doorward_testing.samples import InProcess, MemoryCache
+from doorward_testing.samples import MemoryCache
 from doorward_testing.scripted import Scripted
 
 from ..conftest import CONFIG
@@ -131,9 +130,8 @@ async def test_a_kept_program_whose_language_is_gone(host: Any) -> None:
 
 
 async def test_guards_and_observers_know_the_language(host: Any) -> None:
-    """It is in the program that guards see, and in the event of its start; refused runs name it, too."""
+    """It is in the program that guards and observers see; refused runs name it, too."""
     seen: list[str] = []
-    events: list[Any] = []
 
     class Spy:
         @hookimpl
@@ -141,28 +139,23 @@ async def test_guards_and_observers_know_the_language(host: Any) -> None:
             seen.append(program.language)
 
         @hookimpl
+        def run_started(self, program: Program) -> None:
+            seen.append(f"{program.language} starts")
+
+        @hookimpl
         def run_finished(self, program: Program, outcome: Outcome) -> None:
             seen.append(f"{program.language} {outcome.ok}")
 
-    class Watching:
-        Settings = InProcess.Settings
-
-        def __init__(self, context: Any) -> None: ...
-
-        async def observe(self, batch: Any) -> None:
-            events.extend(batch)
-
-        async def close(self) -> None: ...
-
     host.install("plugin", "spy", Spy())
-    host.install("observer", "watching", Watching)
-    config = BOTH.replace("plugins = []", 'plugins = ["spy"]\nobserver = ["watching"]')
+    config = BOTH.replace("plugins = []", 'plugins = ["spy"]')
     async with host.gateway(config) as gate:
         await gate.execute("1", language="javascript")
         await gate.execute("1")
         await gate.execute("1", language="ts", params={"a b": 1})
-    assert seen == ["javascript", "javascript True", "python", "python True", "typescript False"]
-    assert [event.language for event in events if isinstance(event, RunStarted)] == ["javascript", "python"]
+    assert seen == [
+        *("javascript", "javascript starts", "javascript True"),
+        *("python", "python starts", "python True", "typescript False"),
+    ]
 
 
 CALLS = [

@@ -124,7 +124,10 @@ def test_a_locked_choice_locks_the_settings_of_what_is_chosen(
     loaded: Loader, distro: Distro, key: str, kind: str
 ) -> None:
     """`lock = ["executor"]` means the executors that run, as `[locked] executor` does, wherever they are named."""
-    distro(f"lock = ['{key}']\n[defaults]\n{key} = ['nsjail']\n[defaults.{kind}.nsjail]\nx = 1\n")
+    distro(
+        f"lock = ['{key}']\n[defaults]\n{key} = ['nsjail']\n[defaults.{kind}.nsjail]\nx = 1\n",
+        requires=("doorward", "doorward-observers"),
+    )
     assert loaded(f"{key} = ['nsjail']\n[{kind}.nsjail]\nx = 1\n")
     with pytest.raises(ConfigError, match=rf"{kind}.nsjail.paths .* locks \[{kind}\]"):
         loaded(f"[{kind}.nsjail]\npaths = ['/etc']\n")

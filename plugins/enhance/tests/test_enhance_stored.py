@@ -53,7 +53,7 @@ async def test_what_another_process_writes_is_read(doorward_host: Any) -> None:
         big = gate.catalog.function("weather", "big")
         other = Written(gate.store)
         await other.change("weather", {"big": Stored(documented(big, gate.catalog), '{"summary":"x"}', "word", False)})
-        await gate.observers.flush()
+        await gate.plugins.lifetimes.flush()
         assert gate.catalog.notes.summary(big) == "by a model: x"
         assert gate.catalog.notes.words() == [("weather", "big", ["word"])]
         found = await gate.search_functions("word")

@@ -46,7 +46,7 @@ def graphs(gate: Any) -> Graphs:
 async def observe(gate: Any) -> None:
     outcome = await gate.execute('result = await doorward.call("other.find")')
     assert outcome.ok, outcome.error
-    await gate.observers.flush()  # as it is done from time to time
+    await gate.plugins.lifetimes.flush()  # as it is done from time to time
 
 
 async def test_an_observed_result_gives_what_others_need(doorward_host: Any) -> None:

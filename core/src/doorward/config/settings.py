@@ -178,10 +178,6 @@ class Config(Settings):
     )
     output: OutputForm = Field("auto", description="The form of the text of MCP answers")
     executor: list[str] = Field([], description="Where programs run: the first that can run one")
-    observer: list[str] = Field([], description="Who is told in batches what happened")
-    observer_fail: Literal["open", "closed"] = Field(
-        "open", description="While an observer fails: go on, or refuse programs and calls"
-    )
     store: str | None = Field(
         None, description="What stores all that is remembered; memory: nothing outlasts the process"
     )
@@ -210,7 +206,6 @@ class Config(Settings):
     executors: dict[str, dict[str, Any]] = Field({}, description="Settings of executors, by name")
     stores: dict[str, dict[str, Any]] = Field({}, description="Settings of stores, by name")
     caches: dict[str, dict[str, Any]] = Field({}, description="Settings of caches, by name")
-    observers: dict[str, dict[str, Any]] = Field({}, description="Settings of observers, by name")
     hooks: dict[str, dict[str, Any]] = Field({}, description="Settings of hook plugins, by name")
 
     @field_validator("principals")

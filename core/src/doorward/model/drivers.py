@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from doorward.model.calls import Call
-from doorward.model.events import Event
 from doorward.model.functions import Compiled
 from doorward.model.programs import CachedProgram
 
@@ -115,7 +114,7 @@ class Observer(Protocol):
 
     def __init__(self, context: PluginContext) -> None: ...
 
-    async def observe(self, batch: Sequence[Event]) -> None:
+    async def observe(self, batch: Sequence[Any]) -> None:
         """Take a batch of events, in the order in which they happened; never called again before it returns. If it
         raises, or takes more than 30 seconds, the batch is dropped, and the next one comes after a pause.
         """

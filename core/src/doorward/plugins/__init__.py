@@ -1,5 +1,4 @@
-"""Finding and loading plugins with stevedore, and calling their hooks with pluggy; observers get what happened as
-events, in batches, and may take their time.
+"""Finding and loading plugins with stevedore, and calling their hooks with pluggy.
 
 Never the name of any plugin.
 """

@@ -76,7 +76,6 @@ async def _all(project: Project) -> list[Check]:
             checks += [Check(*found) async for found in about_secrets(gate, env_file)]
             checks += [check async for check in _executors(gate)]
             checks += [await _store(gate), await _cache(gate)]
-            checks += [Check(f"observer {name}", True) for name in gate.observers.names]
             checks += [Check(*found) async for found in gate.search_engine().checks()]
             checks += [check async for check in _commands(gate)]
             named = dict.fromkeys([*gate.config.plugins, *gate.config.capabilities])

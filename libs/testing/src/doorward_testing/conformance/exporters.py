@@ -27,7 +27,7 @@ SLOW_SECONDS = 1.0
 MIN_TURNS = 10
 """Turns that other tasks must get meanwhile, of a hundred."""
 OBSERVE_SECONDS = 30.0
-"""How long core waits for one batch."""
+"""How long is waited for one batch."""
 ARRIVE_SECONDS, SETTLE_SECONDS = 5.0, 0.1
 """How long events may take to arrive, and how long nothing more comes when all have."""
 
@@ -120,7 +120,7 @@ class ExporterConformance(DriverConformance):
         with contextlib.suppress(Exception):
             async with asyncio.timeout(OBSERVE_SECONDS) as limit:
                 await observer.observe(tuple(events))
-        require(not limit.expired(), "observe goes on for longer than core waits: give up earlier")
+        require(not limit.expired(), "observe goes on for longer than anybody waits: give up earlier")
         self.down = False
         with only((), "observe, after a failure,", "Begin anew with each batch."):
             await observer.observe(tuple(events))
@@ -156,6 +156,7 @@ class ExporterConformance(DriverConformance):
 
     async def _events(self, host: Any) -> list[Any]:
         """What an observer is told of a few runs. The one under test has been told of them, too."""
+        host.install_real("doorward-observers")  # which tells them
         host.install("observer", NAME, self.driver)
         host.install("observer", "recorder", _Recorder)
         _Recorder.events = []

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from doorward import DoorwardError, ServerError
-from doorward.administration import expected
-from doorward.searching import Failures, PluginId, SearchView, done, limited, off_loop
+from doorward.administration import Failures, PluginId, expected, limited
+from doorward.searching import SearchView, done, off_loop
 from numpy.typing import NDArray
 
 from doorward_search.views.answers import packed, unpacked, vectors

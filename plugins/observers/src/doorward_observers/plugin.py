@@ -1,4 +1,4 @@
-"""The configured observers, and the hooks through which they learn what happens."""
+"""Tells the configured observers what happens, by the hooks that plugins have for that."""
 
 from __future__ import annotations
 
@@ -6,23 +6,18 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from doorward.config.config import Loaded
-from doorward.data.json_writing import dump
-from doorward.model.errors import RefusedForNow
-from doorward.model.events import AuthChosen, CallFinished, Event, RunFinished, RunStarted
-from doorward.model.programs import Finding
-from doorward.plugins.event_queue import EventQueue
-from doorward.plugins.hookspecs import hookimpl
-from doorward.plugins.log_lines import LEVELS, LogLines
+from doorward import Finding, PluginContext, RefusedForNow, hookimpl
+from doorward.administration import dump_json
+
+from doorward_observers.event_queue import EventQueue
+from doorward_observers.events import AuthChosen, CallFinished, Event, RunFinished, RunStarted
 
 if TYPE_CHECKING:
-    from doorward.model.calls import Call, CallRecord
-    from doorward.model.outcomes import Outcome
-    from doorward.model.programs import Program
-    from doorward.plugins.manager import Plugins
+    from doorward import Call, CallRecord, Gateway, Outcome, Program
+
+PLUGIN_API = 1
 
 _INSTEAD = "Try again in a minute, or tell the operator: the log of Doorward says why"
 
@@ -31,48 +26,41 @@ MAX_NAME_CHARACTERS = 200
 
 
 class Observers:
-    """The observers of one gateway, and its hook plugins that open something. Without observers, no hook is called for
-    them."""
+    """The observers of one gateway. Turns what hooks are told into events without contents."""
 
-    def __init__(self, loaded: Loaded, plugins: Plugins, state: Path) -> None:
+    def __new__(cls, context: PluginContext) -> Observers:
+        """Those of `observer_fail = "closed"` are guards, too."""
+        return super().__new__(_Closed if context.tables.get("observer_fail") == "closed" else cls)
+
+    def __init__(self, context: PluginContext) -> None:
+        self._names: Sequence[str] = context.tables.get("observer", [])
+        self.queues: Sequence[EventQueue] = ()
+
+    @hookimpl
+    def gateway_made(self, gateway: Gateway) -> None:
         """Raises: PluginError, ConfigError: an observer that is configured must observe."""
-        self._queues = [
-            EventQueue(plugins.id("observer", name), plugins.made("observer", name, loaded, state), plugins.failures)
-            for name in dict.fromkeys(loaded.config.observer)
+        plugins = gateway.plugins
+        self.queues = [
+            EventQueue(
+                plugins.id("observer", name),
+                plugins.made("observer", name, gateway.loaded, gateway.state),
+                plugins.failures,
+            )
+            for name in dict.fromkeys(self._names)
         ]
-        if self._queues:
-            plugins.manager.register(_Feed(self._queues), "doorward.observers")
-            if loaded.config.observer_fail == "closed":
-                plugins.manager.register(_Closed(self._queues), "doorward.observers.closed")
-        if loaded.config.log_level in LEVELS:
-            plugins.manager.register(LogLines(), "doorward.log_lines")
-        self._hook_plugins = plugins.lifetimes
-
-    @property
-    def names(self) -> list[str]:
-        return [queue.plugin.name for queue in self._queues]
 
     async def open(self) -> None:
-        """Open the hook plugins, and begin to deliver events. Raises: PluginError, or a plugin's own error."""
-        await self._hook_plugins.open()
-        for queue in self._queues:
+        """Begin to deliver events."""
+        for queue in self.queues:
             queue.start()
 
-    async def flush(self) -> None:
-        """Have hook plugins write out what waits in them."""
-        await self._hook_plugins.flush()
-
     async def close(self) -> None:
-        """Deliver what waits, close all observers, and then the hook plugins."""
-        await asyncio.gather(*(queue.close() for queue in self._queues))
-        await self._hook_plugins.close()
+        """Deliver what waits, and close all observers."""
+        await asyncio.gather(*(queue.close() for queue in self.queues))
 
-
-class _Feed:
-    """Turns what the hooks are told into events without contents."""
-
-    def __init__(self, queues: Sequence[EventQueue]) -> None:
-        self._queues = queues
+    @hookimpl
+    def doctor_checks(self) -> Sequence[tuple[str, bool, str]]:
+        return [(f"observer {queue.plugin.name}", True, "") for queue in self.queues]
 
     @hookimpl
     def auth_chosen(self, server: str, auth: str) -> None:
@@ -98,7 +86,7 @@ class _Feed:
                 error.type[:MAX_NAME_CHARACTERS] if error else "",
                 outcome.executor,
                 sum(each["count"] for each in outcome.calls),
-                outcome.truncated["bytes"] if outcome.truncated else len(dump(outcome.value)),
+                outcome.truncated["bytes"] if outcome.truncated else len(dump_json(outcome.value)),
                 len(outcome.printed.encode(errors="replace")),
             )
         )
@@ -111,16 +99,13 @@ class _Feed:
         self._put(CallFinished(time.time(), call.run, call.principal, function, *ended))
 
     def _put(self, event: Event) -> None:
-        for queue in self._queues:
+        for queue in self.queues:
             queue.put(event)
 
 
-class _Closed:
+class _Closed(Observers):
     """Refuses programs and calls while an observer fails. A refused program is an event, too: with it the observer is
     asked again."""
-
-    def __init__(self, queues: Sequence[EventQueue]) -> None:
-        self._queues = queues
 
     @hookimpl
     def guard_program(self, program: Program) -> Sequence[Finding] | None:
@@ -134,7 +119,7 @@ class _Closed:
         return None
 
     def _refusal(self) -> str:
-        failing = next((queue.plugin.name for queue in self._queues if queue.failing), "")
+        failing = next((queue.plugin.name for queue in self.queues if queue.failing), "")
         return f"the observer {failing!r} fails, and nothing is done here that it is not told" if failing else ""
 
 

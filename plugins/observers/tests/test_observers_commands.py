@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 from doorward import PluginContext, Settings
-from doorward.events import Event
+from doorward_observers import Event
 from doorward_testing import Cli
-
-from .conftest import CONFIG
+from doorward_testing.samples import CONFIG
 
 
 class ExportSettings(Settings):
@@ -33,6 +32,7 @@ class Export:
 @pytest.mark.slow
 def test_the_commands_know_it(cli: Cli, doorward_host: Any) -> None:
     """`plugins` shows it as active, `schema` has its settings, and `doctor` a line."""
+    doorward_host.install_real("doorward-observers")
     doorward_host.install("observer", "export", Export)
     doorward_host.write(f"observer = 'export'\n{CONFIG}")
     (row,) = [each for each in json.loads(cli("plugins", "--json").out)["plugins"] if each["kind"] == "observer"]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from doorward.model.programs import Kind
-
 
 @dataclass(frozen=True, slots=True)
 class Event:
@@ -40,7 +38,7 @@ class RunFinished(Event):
     code_bytes: int
     ok: bool
     ms: float
-    error_kind: Kind | str = ""
+    error_kind: str = ""
     error: str = ""
     executor: str = ""
     calls: int = 0

@@ -13,12 +13,10 @@ import doorward
 import pytest
 import structlog
 from doorward import ConfigError, PluginContext, PluginError, Settings
-from doorward.config.installed_plugins import PluginId
-from doorward.events import AuthChosen, CallFinished, Event, EventsDropped, RunFinished, RunStarted
-from doorward.plugins import event_queue
-from doorward.plugins.failures import Failures
-
-from ..conftest import CONFIG
+from doorward.administration import Failures, PluginId
+from doorward_observers import AuthChosen, CallFinished, Event, EventsDropped, RunFinished, RunStarted, event_queue
+from doorward_observers.plugin import Observers
+from doorward_testing.samples import CONFIG
 
 pytestmark = pytest.mark.anyio
 
@@ -64,10 +62,24 @@ class Export:
         return [event for event in self.events if type(event) is kind]
 
 
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
 @pytest.fixture(autouse=True)
-def fast(monkeypatch: pytest.MonkeyPatch) -> None:
+def fast(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    doorward_host.install_real("doorward-observers")
     monkeypatch.setattr(event_queue, "BATCH_SECONDS", 0.01)
     Export.made = []
+
+
+def queue(gate: Any) -> event_queue.EventQueue:
+    """That of its only observer."""
+    plugin = gate.plugins.manager.get_plugin("observers")
+    assert isinstance(plugin, Observers)
+    (found,) = plugin.queues
+    return found
 
 
 def configured(host: Any, kind: type[Export] = Export) -> Any:
@@ -103,11 +115,13 @@ async def test_everything_that_happens_is_told_without_contents(doorward_host: A
     run, ended, call = export.events[0], export.of(RunFinished), export.of(CallFinished)
     assert isinstance(run, RunStarted)
     assert (run.principal, run.code_bytes, run.params) == ("local", len(code), ("city",))
+    assert run.language == "python"
     assert (ended[0].run, ended[0].ok, ended[0].calls, ended[0].code_sha256) == (run.run, True, 1, run.code_sha256)
     assert ended[0].value_bytes == len(CANARY) + 2
     assert ended[0].printed_bytes == len(CANARY) + 1
     assert (ended[1].error_kind, ended[1].error) == ("program", "KeyError")
     assert (call[0].function, call[0].ok, call[0].run) == ("weather.get_forecast", True, run.run)
+    assert call[0].details == {}
     assert (call[2].function, call[2].ok, call[2].error) == ("weather.fail", False, "ApiError")
 
 
@@ -118,7 +132,7 @@ async def test_settings_and_names(doorward_host: Any) -> None:
         assert [each.context.settings.endpoint for each in Export.made] == ["x"]
     environ = {"DOORWARD_OBSERVER": "export", "DOORWARD_OBSERVERS__EXPORT__ENDPOINT": "there"}
     async with doorward_host.gateway(CONFIG, environ=environ) as gate:
-        assert gate.observers.names == ["export"]
+        assert queue(gate).plugin.name == "export"
         assert Export.made[-1].context.settings.endpoint == "there"
 
 
@@ -153,6 +167,7 @@ async def test_an_observer_that_cannot_observe_stops_the_start(doorward_host: An
 @pytest.mark.parametrize("how", ["hangs", "fails", "blocks its close"])
 async def test_no_call_waits_for_an_observer(doorward_host: Any, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     """Whatever it does, calls end before it has taken anything; and so does the gateway."""
+    monkeypatch.setattr(event_queue, "DELIVER_SECONDS", 0.2)
     monkeypatch.setattr(event_queue, "CLOSE_SECONDS", 0.2)
     free = asyncio.Event()
 
@@ -205,7 +220,7 @@ async def test_nothing_is_done_that_is_not_told(doorward_host: Any, monkeypatch:
         assert (await gate.execute(CALL)).ok
         export.down = True
         await gate.execute("1")
-        await until(lambda: gate.observers._queues[0].failing)
+        await until(lambda: queue(gate).failing)
         refused = await gate.execute("1")
         assert refused.error is not None
         assert (refused.error.kind, refused.error.type) == ("guard", "GuardRefused")
@@ -215,7 +230,7 @@ async def test_nothing_is_done_that_is_not_told(doorward_host: Any, monkeypatch:
             await gate.call("weather.get_forecast", {"city": "Oslo"})
         export.down = False
         await gate.execute("1")
-        await until(lambda: not gate.observers._queues[0].failing)
+        await until(lambda: not queue(gate).failing)
         assert (await gate.execute(CALL)).ok
 
 
@@ -314,11 +329,11 @@ async def test_auths_that_are_chosen_are_told(doorward_host: Any) -> None:
 async def test_without_observers_nothing_is_done_for_them(doorward_host: Any) -> None:
     """No hook, no task, no event."""
     async with doorward_host.gateway(CONFIG) as gate:
-        assert not gate.plugins.manager.has_plugin("doorward.observers")
+        assert not gate.plugins.manager.has_plugin("observers")
         assert not [task for task in asyncio.all_tasks() if "observer" in task.get_name()]
 
 
 def test_events_are_exported() -> None:
-    """Authors import them from `doorward.events`, and each is a frozen dataclass."""
+    """Authors import them from `doorward_observers`, and each is a frozen dataclass."""
     kinds = [RunStarted, RunFinished, CallFinished, AuthChosen, EventsDropped]
     assert all(issubclass(kind, Event) and dataclasses.is_dataclass(kind) for kind in kinds)

@@ -8,11 +8,10 @@ from collections import deque
 from contextlib import suppress
 from functools import partial
 
-from doorward.config.installed_plugins import PluginId
-from doorward.host.logs import log
-from doorward.model.drivers import Observer
-from doorward.model.events import Event, EventsDropped
-from doorward.plugins.failures import Failures, limited
+from doorward import Observer, log
+from doorward.administration import Failures, PluginId, limited
+
+from doorward_observers.events import Event, EventsDropped
 
 MAX_WAITING_EVENTS = 10_000
 """Events that wait for one observer; further ones are dropped, and counted."""
@@ -29,8 +28,11 @@ OBSERVE_SECONDS = 30.0
 MAX_PAUSE_SECONDS = 60.0
 """Seconds for which an observer that fails is left alone: one at first, then twice as long each time."""
 
-CLOSE_SECONDS = 5.0
+DELIVER_SECONDS = 3.0
 """Seconds in which what still waits must be delivered at the end."""
+
+CLOSE_SECONDS = 1.5
+"""Seconds that the `close` of an observer may take then. (A hook plugin has 5 seconds for both.)"""
 
 
 class EventQueue:
@@ -74,7 +76,7 @@ class EventQueue:
         self._some.set()
         self._many.set()
         if self._task is not None:
-            await asyncio.wait({self._task}, timeout=CLOSE_SECONDS)
+            await asyncio.wait({self._task}, timeout=DELIVER_SECONDS)
             self._task.cancel()
         if lost := len(self._waiting) + self._dropped:
             log.warning("events_lost", observer=self.plugin.name, count=lost)
