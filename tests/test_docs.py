@@ -684,7 +684,7 @@ def test_the_programs_of_the_docs_do_what_they_say(tmp_path: Path) -> None:
             big = await gate.execute("['x' * 100] * 1000")
             assert big.truncated is not None
             assert (big.truncated["shape"], big.truncated["bytes"]) == ("list[1000] of str of 100 characters", 103001)
-            assert gate.result(big.truncated["rest"]).next is not None
+            assert (await gate.result(big.truncated["rest"])).next is not None
             assert not (await gate.execute("1", timeout=301)).ok
             opened = await gate.execute("x = 1", session_id="new")
             assert not opened.cache_id

@@ -115,7 +115,7 @@ async def test_secrets_do_not_come_back(doorward_host: Any, monkeypatch: pytest.
         text = "".join(json.dumps(asdict(o), default=str) for o in outcomes)
         assert "4711-s3cr3t" not in text
         assert "[secret]" in text
-        page = gate.result(outcomes[2].artefacts[0].uri)
+        page = await gate.result(outcomes[2].artefacts[0].uri)
         assert b"4711" not in page.content
 
 
@@ -133,7 +133,7 @@ async def test_what_a_source_knows_of_bytes_stands_in_their_handle(
             "map-[secret].png",
         )
         assert (raw["type"], "name" in raw) == ("application/octet-stream", False)
-        assert gate.result(image["artefact"]).type == "image/png"
+        assert (await gate.result(image["artefact"])).type == "image/png"
 
 
 async def test_limits(doorward_host: Any) -> None:
@@ -339,11 +339,11 @@ async def test_large_values_are_cut_with_a_handle(doorward_host: Any) -> None:
         assert len(json.dumps(outcome.value)) < 40_000
         uri, text = outcome.truncated["rest"], ""
         while uri:
-            page = gate.result(uri)
+            page = await gate.result(uri)
             text, uri = text + page.content, page.next
         assert len(json.loads(text)) == 2000
         with pytest.raises(UnknownName):
-            gate.result(outcome.truncated["rest"], principal="mallory")
+            await gate.result(outcome.truncated["rest"], principal="mallory")
 
 
 async def test_moves_on_to_the_next_executor(doorward_host: Any) -> None:

@@ -25,10 +25,10 @@ from doorward import (
     Unsupported,
     hookimpl,
 )
-from doorward.calls.artefact_store import MemoryArtefacts
 from doorward.calls.artefacts import Artefacts
 from doorward.data.awaited_calls import awaited
 from doorward.data.program_parameters import parameters
+from doorward.engines import MemoryStore
 from doorward.secrets.scrubber import MAX_BODY_BYTES
 
 from .conftest import CONFIG, InProcess, MemoryCache, Weather
@@ -271,7 +271,7 @@ async def test_observers_cannot_undo_what_happened(doorward_host: Any) -> None:
 def test_what_is_too_large_is_not_kept() -> None:
     """One artefact may not be larger than all of them together."""
     with pytest.raises(LimitExceeded):
-        Artefacts(MemoryArtefacts(), most=100, seconds=60).keep("x" * 1000, "text/plain", "me")
+        Artefacts(MemoryStore(), most=100, seconds=60).made("x" * 1000, "text/plain")
 
 
 @pytest.mark.slow

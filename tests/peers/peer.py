@@ -145,11 +145,11 @@ async def run(gate: Gateway, code: str, **params: Any) -> Any:
     return outcome.value
 
 
-def whole(gate: Gateway, handle: dict[str, Any]) -> bytes:
+async def whole(gate: Gateway, handle: dict[str, Any]) -> bytes:
     """The bytes that a handle names, page by page."""
     content, uri = b"", handle["artefact"]
     while uri:
-        page = gate.result(uri)
+        page = await gate.result(uri)
         content += page.content
         uri = page.next
     return content

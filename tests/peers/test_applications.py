@@ -77,7 +77,7 @@ result = {
 """
         told = await run(gate, code)
         image = told.pop("image")
-        assert whole(gate, image) == httpbin.ask("GET", "/image/png")[1]
+        assert await whole(gate, image) == httpbin.ask("GET", "/image/png")[1]
         assert image["type"] == "image/png"
         assert told == {
             "headers": "a b",
@@ -287,8 +287,8 @@ result = [made == again, before == [made], between, found[0]["MainDicomTags"]["P
         same, before, between, patient, file, made = await run(gate, f"image = ''\n{code}", image=image)
         assert (same, before, between, patient) == (True, True, [], "p 1")
         assert orthanc.json("/instances") == [made]
-        assert whole(gate, file) == orthanc.ask("GET", f"/instances/{made}/file")[1]
-        assert whole(gate, file)[128:132] == b"DICM"
+        assert await whole(gate, file) == orthanc.ask("GET", f"/instances/{made}/file")[1]
+        assert (await whole(gate, file))[128:132] == b"DICM"
 
         sent = bytes(range(256)) * 20
         attachment = {"id": made, "name": "1024"}
@@ -297,7 +297,7 @@ result = [made == again, before == [made], between, found[0]["MainDicomTags"]["P
         )
         assert orthanc.ask("GET", f"/instances/{made}/attachments/1024/data")[1] == sent
         handle = await gate.call("api.get_instances_id_attachments_name_data", attachment)
-        assert whole(gate, handle) == sent
+        assert await whole(gate, handle) == sent
         metadata = {"id": made, "name": "1025"}
         await gate.call("api.put_instances_id_metadata_name", {**metadata, "body": "a\nb é"})
         assert await gate.call("api.get_instances_id_metadata_name", metadata) == "a\nb é"
@@ -306,7 +306,7 @@ result = [made == again, before == [made], between, found[0]["MainDicomTags"]["P
         study = orthanc.json("/studies")[0]
         archive = await gate.call("api.get_studies_id_archive", {"id": study})
         assert archive["type"] == "application/zip"
-        with zipfile.ZipFile(io.BytesIO(whole(gate, archive))) as files:
+        with zipfile.ZipFile(io.BytesIO(await whole(gate, archive))) as files:
             assert [files.read(name)[128:132] for name in files.namelist()] == [b"DICM"]
         await run(
             gate,

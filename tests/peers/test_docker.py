@@ -172,7 +172,7 @@ result = made["Id"]
         is None
     )
     handle = await gate.call("api.container_archive", {"id": "first", "path": "/in.txt"})
-    archive = whole(gate, handle)
+    archive = await whole(gate, handle)
     assert archive == engine.get("/containers/first/archive?path=/in.txt")[1]
     with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
         assert tar.extractfile("in.txt").read() == sent
@@ -210,7 +210,7 @@ result = file
     handle = await run(gate, code)
     there = engine.get("/containers/to/archive?path=/busybox")[1]
     assert handle["bytes"] == len(there)
-    assert whole(gate, handle) == there
+    assert await whole(gate, handle) == there
     await run(
         gate,
         "import api\nfor name in ('from', 'to'):\n    api.container_delete(id=name)\napi.image_delete(name='copy:1')",

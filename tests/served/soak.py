@@ -50,8 +50,8 @@ if "serve" in sys.orig_argv:
 MADE = ("doorward", "mcp.", "uvicorn.", "h11.", "starlette.", "asyncio.", "anyio.", "socket.")
 """The packages of types whose objects are counted."""
 
-KEPT = {"doorward.calls.artefact_store.StoredArtefact", "asyncio.events.TimerHandle"}
-"""Types of which many may be left: results are kept up to a bound, and asyncio clears its timers when most are over."""
+KEPT = {"asyncio.events.TimerHandle"}
+"""Types of which many may be left: asyncio clears its timers when most are over."""
 
 
 @dataclass(frozen=True)

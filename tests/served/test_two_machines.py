@@ -66,6 +66,23 @@ async def test_runs_a_minute_are_of_both_together(tmp_path: Path, postgres: str)
     assert [each["ok"] for each in ended] == [True] * 6 + [False] * 2
 
 
+async def test_a_result_of_one_is_read_at_the_other(tmp_path: Path, postgres: str) -> None:
+    """All of a value that was cut, page by page and in a program; by its principal only, and not at all once there is
+    no room for it."""
+    async with Machines(tmp_path, postgres, '[limits]\nkept = "600KB"\n').agents() as agents:
+        cut = (await agents[0].run("'ä' * 250_000"))["truncated"]
+        uri, text = cut["rest"], ""
+        while uri:
+            page = (await agents[1].client.read_resource(uri)).contents[0]
+            text += page.text.partition("\n[")[0]
+            uri = (page.meta or {}).get("doorward/next")
+        assert text == "ä" * 250_000
+        assert await agents[1].value(f"import doorward\nlen(doorward.read({cut['rest']!r}))") == 250_000
+        await agents[1].run("'b' * 300_000")
+        gone = await agents[0].run(f"import doorward\nlen(doorward.read({cut['rest']!r}))")
+        assert "there is no result" in gone["error"]["message"]
+
+
 async def test_a_call_that_waits_at_one_is_approved_at_the_other(tmp_path: Path, postgres: str, api: Api) -> None:
     """`doorward approvals` lists it there, and the run that waits here goes on."""
     machines = Machines(tmp_path, postgres, LIMITS + RULE + SHELF.format(url=api.url))

@@ -1,13 +1,12 @@
 """What authors of storage engines import, and whoever stores something; and by what files are sealed.
 
 `Store` is the protocol of an engine, which the configuration names as `store`. What is not stored by it yet has engines
-of its own: the catalog, artefacts, and the journals of runs; `Gateway.open(stores=Stores(…))` uses one of those. The
+of its own: the catalog, and the journals of runs; `Gateway.open(stores=Stores(…))` uses one of those. The
 testing kit has a conformance class for each kind.
 """
 
 from __future__ import annotations
 
-from doorward.calls.artefact_store import ArtefactStore, StoredArtefact
 from doorward.catalog.store import (
     Broken,
     CatalogReader,
@@ -39,7 +38,6 @@ from doorward.stores import Stores, catalog_in
 
 __all__ = [
     "Append",
-    "ArtefactStore",
     "Blob",
     "Box",
     "Broken",
@@ -61,7 +59,6 @@ __all__ = [
     "Sealing",
     "StaleLease",
     "Store",
-    "StoredArtefact",
     "Stores",
     "catalog_in",
     "require_once",

@@ -119,9 +119,7 @@ class Gateway:
         self.modules = Modules(self.catalog, self.servers, self.discovery, self.services)
         self.modules.add(MODULE, Helpers(self.discovery, self.skills).all)
         self.process = Process(self.state / "processes")
-        self.artefacts = Artefacts(
-            stores.artefacts, most=limits.kept, seconds=limits.kept_seconds, process=self.process
-        )
+        self.artefacts = Artefacts(self.store, most=limits.kept, seconds=limits.kept_seconds)
         self._sessions = Sessions(most=limits.sessions, idle=limits.session_idle, process=self.process)
         self._kept = ProgramCache(loaded, plugins, self.catalog, self.state, self.store)
         self.readiness = Readiness()
@@ -359,13 +357,13 @@ class Gateway:
         """Suspend the runs under way, once their calls in flight have ended. Returns: how many cannot be suspended."""
         return self.execution.suspend(why)
 
-    def result(self, uri: str, *, principal: str = LOCAL) -> Page:
-        """A page of an artefact. Raises: UnknownName."""
-        return self.artefacts.page(uri, principal)
+    async def result(self, uri: str, *, principal: str = LOCAL) -> Page:
+        """A page of an artefact. Raises: UnknownName, StateError."""
+        return await self.artefacts.page(uri, principal)
 
-    def file(self, uri: str, *, principal: str = LOCAL) -> File:
-        """The whole of an artefact. Raises: UnknownName."""
-        return self.artefacts.open(uri, principal)
+    async def file(self, uri: str, *, principal: str = LOCAL) -> File:
+        """The whole of an artefact. Raises: UnknownName, StateError."""
+        return await self.artefacts.open(uri, principal)
 
     async def close_session(self, session_id: str, *, principal: str = LOCAL) -> None:
         """End a session, and a program that runs in it. Raises: UnknownName."""

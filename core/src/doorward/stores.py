@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from doorward.calls.artefact_store import ArtefactStore, MemoryArtefacts
 from doorward.catalog.memory_catalog import MemoryCatalog
 from doorward.catalog.store import CatalogStore
 from doorward.host.memory_store import MemoryStore
@@ -24,18 +23,17 @@ MEMORY = "memory"
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """The catalog, the artefacts, and `more` places, by names under which
-    plugins look for them. (The store and the configured cache keep everything else.)"""
+    """The catalog, and `more` places, by names under which plugins look for them. (The store keeps everything
+    else.)"""
 
     catalog: CatalogStore
-    artefacts: ArtefactStore
     more: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def in_folder(cls, state: Path, plugins: Plugins) -> Stores:
-        """The catalog in a file of the state folder, by the engine that is installed, or in memory if none is; and
-        artefacts in memory. Raises: PluginError."""
-        return cls(catalog_in(state, plugins), MemoryArtefacts())
+        """The catalog in a file of the state folder, by the engine that is installed, or in memory if none is.
+        Raises: PluginError."""
+        return cls(catalog_in(state, plugins))
 
 
 def catalog_in(state: Path, plugins: Plugins) -> CatalogStore:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -22,13 +23,13 @@ from doorward import (
 )
 from doorward.access.principals import Principals, Rights
 from doorward.access.rate_limit import RateLimit
-from doorward.calls.artefact_store import MemoryArtefacts
-from doorward.calls.artefacts import PREFIX, Artefacts
+from doorward.calls.artefacts import Artefacts
 from doorward.config.config import Server, load, module_name
 from doorward.config.settings import PrincipalSettings, ServerSettings
 from doorward.data.json_writing import dump
+from doorward.engines import MemoryStore
 from doorward.gateway import Gateway
-from doorward.model.outcomes import Outcome
+from doorward.model.outcomes import Artefact, Outcome
 from doorward.model.principals import LOCAL
 from doorward.runs.helper_cards import MODULE
 from doorward.servers import source_pool
@@ -609,7 +610,7 @@ async def test_handles_are_their_principals(place: Any) -> None:
         outcome = await gate.execute("x = 1\nresult = await weather.big()", session_id="new", principal="alice")
         kept = await gate.execute("result = await weather.get_forecast(city='Oslo')", principal="alice")
         uri = outcome.truncated["rest"]
-        assert gate.result(uri, principal="alice").total > 1000
+        assert (await gate.result(uri, principal="alice")).total > 1000
         assert kept.cache_id
         leaked = [
             await gate.execute("x", session_id=outcome.session_id, principal="bob"),
@@ -629,7 +630,7 @@ async def test_handles_are_their_principals(place: Any) -> None:
             assert a.message.replace(outcome.session_id, "s" * 22).replace(kept.cache_id, "c" * 12) == b.message
         for work in (gate.result, gate.file):
             with pytest.raises(UnknownName, match="no result"):
-                work(uri, principal="bob")
+                await work(uri, principal="bob")
         with pytest.raises(UnknownName):
             await gate.close_session(outcome.session_id, principal="bob")
         assert (await gate.execute("x", session_id=outcome.session_id, principal="alice")).value == 1
@@ -648,36 +649,65 @@ async def test_a_server_taken_away_is_gone_from_kept_programs(place: Any) -> Non
         assert not again.ok
 
 
-def test_what_one_keeps_costs_nobody_else_theirs() -> None:
+async def _held(store: MemoryStore) -> dict[str, int]:
+    """The bytes that each principal has, as the store knows them; of each one, those that its records tell of."""
+    found: Counter[str] = Counter()
+    for record in await store.scan("artefacts"):
+        holder, _, id = record.key.partition("/")
+        content = await store.blob(f"artefacts/{id}")
+        assert content is not None
+        found[holder] += content.size
+    assert len(store._blobs) == len(await store.scan("artefacts"))
+    return dict(found)
+
+
+async def test_what_one_keeps_costs_nobody_else_theirs() -> None:
     """Room is made at the cost of whoever holds most, the oldest first; time is the same for all."""
     now = [0.0]
-    artefacts = Artefacts(MemoryArtefacts(), most=100, seconds=60, clock=lambda: now[0])
-    bobs = artefacts.keep("b" * 20, "text/plain", "bob")
-    alices = [artefacts.keep("a" * 10, "text/plain", "alice") for _ in range(50)]
-    assert artefacts.open(bobs.uri, "bob").content == b"b" * 20
-    there = [artefacts._store._kept["alice"].get(a.uri.removeprefix(PREFIX)) is not None for a in alices]
-    assert there == [False] * 42 + [True] * 8
-    artefacts.keep("c" * 90, "text/plain", "carol")  # the whole room, nearly: others give way, who holds most first
-    assert artefacts._store._held.total() <= 100
+    store = MemoryStore(clock=lambda: now[0])
+    artefacts = Artefacts(store, most=100, seconds=60, clock=lambda: now[0])
+
+    async def keep(content: str, principal: str) -> Artefact:
+        return await artefacts.keep(artefacts.made(content, "text/plain"), principal)
+
+    bobs = await keep("b" * 20, "bob")
+    alices = [await keep("a" * 10, "alice") for _ in range(50)]
+    assert (await artefacts.open(bobs.uri, "bob")).content == b"b" * 20
+    assert [await artefacts.about(a.uri, "alice") is not None for a in alices] == [False] * 42 + [True] * 8
+    await keep("c" * 90, "carol")  # the whole room, nearly: others give way, who holds most first
+    assert sum((await _held(store)).values()) <= 100
     now[0] = 61
-    artefacts.keep("d", "text/plain", "dave")
-    assert set(artefacts._store._kept) == {"dave"}
-    assert artefacts._store._held.total() == 1
+    await keep("d", "dave")
+    assert await _held(store) == {"dave": 1}
+
+
+async def test_what_another_process_keeps_is_counted() -> None:
+    """Two on one store: each looks what the other has kept, so that both together keep little more than there is room
+    for; and what one removes, the other does not find."""
+    store = MemoryStore()
+    one, other = (Artefacts(store, most=160, seconds=60) for _ in range(2))
+    first = await one.keep(one.made(b"x" * 11, "a/b"), "ann")
+    for _ in range(30):
+        for each in (one, other):
+            await each.keep(each.made(b"x" * 11, "a/b"), "ann")
+            assert (await _held(store))["ann"] <= 160 + 2 * 11
+    for each in (one, other):
+        with pytest.raises(UnknownName):
+            await each.open(first.uri, "ann")
 
 
 @pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 50), st.integers(0, 20)), max_size=60))
-def test_artefacts_are_bounded_and_counted(steps: list[tuple[str, int, int]]) -> None:
+async def test_artefacts_are_bounded_and_counted(steps: list[tuple[str, int, int]]) -> None:
     """Whoever keeps what: never more than there is room for, the newest is there, and the account is right."""
     now = [0.0]
-    artefacts = Artefacts(MemoryArtefacts(), most=60, seconds=30, clock=lambda: now[0])
+    store = MemoryStore(clock=lambda: now[0])
+    artefacts = Artefacts(store, most=60, seconds=30, clock=lambda: now[0])
     for who, size, later in steps:
         now[0] += later
-        kept = artefacts.keep(b"x" * size, "a/b", who)
-        assert artefacts.open(kept.uri, who).content == b"x" * size
-        held = {principal: sum(k.size for k in theirs.values()) for principal, theirs in artefacts._store._kept.items()}
-        assert dict(artefacts._store._held) == held
-        assert sum(held.values()) <= 60
+        kept = await artefacts.keep(artefacts.made(b"x" * size, "a/b"), who)
+        assert (await artefacts.open(kept.uri, who)).content == b"x" * size
+        assert sum((await _held(store)).values()) <= 60
 
 
 async def test_the_rate_forgets_who_is_idle(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,9 @@ class Leaving:
 
     async def run(self, program: Program, door: Any) -> ProgramResult:
         try:
-            return ProgramResult(eval(program.code, {"door": door, "PNG": PNG, "WEBP": WEBP, **program.params}))
+            opened = {f"{name}_opened": await door.open(uri) for name, uri in program.params.items() if name == "uri"}
+            names = {"door": door, "PNG": PNG, "WEBP": WEBP, **program.params, **opened}
+            return ProgramResult(eval(program.code, names))
         except DoorwardError as error:
             return ProgramResult(error=Failure(error.kind, type(error).__name__, error.message, hint=error.hint))
 
@@ -67,10 +69,10 @@ async def test_files_that_a_program_leaves(files: Any) -> None:
         outcome = await gate.execute("door.keep(b'1,2', 'text/csv', '../report.csv').uri", principal="ann")
         (kept,) = outcome.artefacts
         assert (kept.uri, kept.type, kept.bytes, kept.name) == (outcome.value, "text/csv", 3, "report.csv")
-        assert gate.file(kept.uri, principal="ann").name == "report.csv"
-        read = await gate.execute("door.open(uri).content.decode()", params={"uri": kept.uri}, principal="ann")
+        assert (await gate.file(kept.uri, principal="ann")).name == "report.csv"
+        read = await gate.execute("[uri, uri_opened.content.decode()][1]", params={"uri": kept.uri}, principal="ann")
         assert read.value == "1,2"
-        stolen = await gate.execute("door.open(uri)", params={"uri": kept.uri}, principal="mallory")
+        stolen = await gate.execute("[uri, uri_opened]", params={"uri": kept.uri}, principal="mallory")
         assert stolen.error is not None
         assert stolen.error.type == "InvalidArguments"
         odd = await gate.execute("door.keep(b'', 'text/html\\nX: y').type")
@@ -106,14 +108,13 @@ async def test_a_handle_as_a_parameter_is_its_uri(files: Any) -> None:
             own = await plain.execute("data = ''\nresult = data", params={"data": uri})
             assert own.value == uri
             missing = await plain.execute("data = ''", params={"data": handle})
-            assert "parameter 'data': the result" in missing.error.message
-            assert "belongs to another process" in missing.error.message
+            assert "parameter 'data': there is no result" in missing.error.message
             raw = (await plain.execute("await weather.raw()")).value
             number = await plain.execute("data = 3", params={"data": raw})
             assert "of type integer, got string" in number.error.message
             again = await plain.run_cached(own.cache_id, {"data": raw})
             assert again.value == raw["artefact"]
-            assert "another process" in (await plain.run_cached(own.cache_id, {"data": handle})).error.message
+            assert "no result" in (await plain.run_cached(own.cache_id, {"data": handle})).error.message
         other = await gate.execute("data", params={"data": handle}, principal="mallory")
         assert (other.error.type, "'data'" in other.error.message) == ("InvalidArguments", True)
         free = {"artefact": uri, "mine": 1}

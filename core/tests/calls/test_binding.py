@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from doorward import File, Function, InvalidArguments
 from doorward.calls.answers import read
-from doorward.calls.artefact_store import MemoryArtefacts
 from doorward.calls.artefacts import PREFIX, Artefacts
 from doorward.calls.binding import bind
 from doorward.calls.files import opened
+from doorward.engines import MemoryStore
 from doorward.model.errors import ApiError, ServerError, UnknownName
 from doorward.secrets.redaction import NO_SECRETS
 from doorward.secrets.scrubber import redact_error
@@ -166,15 +166,17 @@ def test_errors_keep_big_integers() -> None:
     assert error.body == {"limit": 2**70}
 
 
-def test_artefacts_open_for_their_principal_only() -> None:
+@pytest.mark.anyio
+async def test_artefacts_open_for_their_principal_only() -> None:
     """The whole of a result is opened by its URI, for whom it was kept."""
-    kept = Artefacts(MemoryArtefacts(), most=1000, seconds=60)
-    uri = kept.keep(b"\x00\xff", "image/png", "ann").uri
-    assert kept.open(uri, "ann") == File(b"\x00\xff", "image/png")
-    assert kept.open(f"{kept.keep('ü', 'text/plain', 'ann').uri}?offset=1", "ann") == File("ü".encode(), "text/plain")
+    kept = Artefacts(MemoryStore(), most=1000, seconds=60)
+    uri = (await kept.keep(kept.made(b"\x00\xff", "image/png"), "ann")).uri
+    assert await kept.open(uri, "ann") == File(b"\x00\xff", "image/png")
+    text = await kept.keep(kept.made("ü", "text/plain"), "ann")
+    assert await kept.open(f"{text.uri}?offset=1", "ann") == File("ü".encode(), "text/plain")
     for wrong, principal in ((uri, "bob"), (f"{uri}x", "ann"), (PREFIX, "ann"), ("file:///etc/passwd", "ann")):
         with pytest.raises(UnknownName):
-            kept.open(wrong, principal)
+            await kept.open(wrong, principal)
 
 
 def test_what_is_not_known_yet_is_not_checked() -> None:

@@ -143,7 +143,7 @@ async def test_no_way_leads_past_it(gateway: Any, how: str) -> None:
         outcome = await gate.answer("other.get", {"how": how})
         code = f"try:\n    print(await other.get(how={how!r}))\nexcept Exception as e:\n    print(e)"
         ran = [await gate.execute(code), await gate.execute(f"await other.get(how={how!r})")]
-        files = [gate.file(artefact["artefact"]).content for artefact in _handles(seen)]
+        files = [(await gate.file(artefact["artefact"])).content for artefact in _handles(seen)]
         learned = str([gate.catalog.function("other", "get"), heard])
     told = repr([seen, run.notes, outcome, ran, files, learned])
     assert SSN not in told

@@ -12,7 +12,6 @@ from typing import Any
 
 import doorward
 import pytest
-from doorward.calls.artefact_store import MemoryArtefacts
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.memory_catalog import EMPTY_CATALOG, MemoryCatalog
 from doorward.catalog.plain_search import PlainSearch
@@ -21,7 +20,7 @@ from doorward.model.functions import Compiled
 from doorward.model.search import Search
 from doorward.stores import Stores
 from doorward_store_sqlite.catalog import SqliteCatalog
-from doorward_testing import ArtefactStoreConformance, CatalogStoreConformance
+from doorward_testing import CatalogStoreConformance
 from doorward_testing.samples import CONFIG
 
 from ..conftest import function, stored
@@ -43,11 +42,6 @@ class TestMemory(CatalogStoreConformance):
         return self.made
 
 
-class TestArtefacts(ArtefactStoreConformance):
-    def store(self) -> MemoryArtefacts:
-        return MemoryArtefacts()
-
-
 @pytest.mark.slow
 def test_sql_is_below_the_seam() -> None:
     """The kernel knows no SQLite and writes no statement, but for what takes over a file of an earlier version."""
@@ -56,7 +50,7 @@ def test_sql_is_below_the_seam() -> None:
         "host/store_updates.py",
         "calls/withholding.py",
     }
-    makes = re.compile(r"MemoryCatalog\(|MemoryArtefacts\(")
+    makes = re.compile(r"MemoryCatalog\(")
     assert [
         file.name for file in CORE.rglob("*.py") if makes.search(re.sub(r"(?m)^class .*", "", file.read_text()))
     ] == ["stores.py"]
@@ -70,7 +64,7 @@ async def test_a_gateway_on_another_engine(doorward_host: Any, monkeypatch: pyte
         raise AssertionError("SQLite is not used")
 
     monkeypatch.setattr(sqlite3, "connect", none)
-    stores = Stores(MemoryCatalog(), MemoryArtefacts())
+    stores = Stores(MemoryCatalog())
     async with doorward_host.gateway(CONFIG, stores=stores) as gate:
         assert (await gate.execute("result = await weather.get_forecast(city='Oslo')")).value == {
             "city": "Oslo",
@@ -85,7 +79,7 @@ async def test_a_gateway_on_another_engine(doorward_host: Any, monkeypatch: pyte
         assert card["signature"].startswith("weather.get_forecast(city: string")
         large = await gate.execute("result = await weather.big()")
         assert large.truncated is not None
-        assert gate.result(large.truncated["rest"]).total > 100_000
+        assert (await gate.result(large.truncated["rest"])).total > 100_000
     compiles = stores.catalog.writes  # type: ignore[attr-defined]
     async with doorward_host.gateway(CONFIG, stores=stores, compile=False) as gate:
         assert (await gate.list_servers())["servers"][0]["functions"] == 8

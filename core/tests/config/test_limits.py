@@ -111,5 +111,5 @@ async def test_sizes_of_a_run_are_bytes(doorward_host: Any) -> None:
         assert size(cut.printed) < 1200
         assert cut.truncated["bytes"] == 2000
         loud = await gate.execute("print('€' * 2000)")
-        kept = gate.result(re.findall(r"doorward://results/[\w-]+", loud.printed)[-1]).content
+        kept = (await gate.result(re.findall(r"doorward://results/[\w-]+", loud.printed)[-1])).content
         assert kept == "€" * 1000 + "\n… more than 3000 bytes of output; the rest was dropped"

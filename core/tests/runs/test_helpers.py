@@ -109,7 +109,9 @@ async def test_a_cut_result_says_how_it_is_read(doorward_host: Any) -> None:
         assert again.value == [2000, 1999]
         text = await gate.execute("'ä\"' * 20000")
         assert text.truncated is not None
-        assert gate.result(text.truncated["rest"]).content.startswith('ä"ä"'), "a text is kept as it is, not as JSON"
+        assert (await gate.result(text.truncated["rest"])).content.startswith('ä"ä"'), (
+            "a text is kept as it is, not as JSON"
+        )
         assert (await gate.execute(f"len(await {text.truncated['read']})")).value == 40000
         printed = await gate.execute("print('y' * 20000)")
         how = printed.printed.rpartition("in a program: ")[2]
@@ -123,7 +125,7 @@ async def test_a_cut_result_says_how_it_is_read(doorward_host: Any) -> None:
 async def test_a_large_file_is_not_read(doorward_host: Any) -> None:
     """What one answer may not hold, `doorward.read` does not either."""
     async with doorward_host.gateway(CONFIG + '[limits]\nresult = "1KiB"\n') as gate:
-        kept = gate.artefacts.keep(b"x" * 1025, "text/plain", "local")
+        kept = await gate.artefacts.keep(gate.artefacts.made(b"x" * 1025, "text/plain"), "local")
         error = (await gate.execute(f"await doorward.read('{kept.uri}')")).error
         assert error is not None
         assert "1025 bytes, more than 1024" in error.message
@@ -138,7 +140,7 @@ async def test_a_file_of_many_values_is_not_read(
     if len(content) > 2000:
         monkeypatch.setattr(artefacts, "read_json", lambda text: pytest.fail("it was read"))
     async with doorward_host.gateway(CONFIG) as gate:
-        kept = gate.artefacts.keep(content, "application/json", "local")
+        kept = await gate.artefacts.keep(gate.artefacts.made(content, "application/json"), "local")
         error = (await gate.execute(f"await doorward.read('{kept.uri}')")).error
         assert error is not None
         assert error.message == "the file has more than 1,000 values"
@@ -178,7 +180,7 @@ async def test_a_value_of_many_parts_is_refused(doorward_host: Any) -> None:
 async def test_what_is_read_of_a_file(doorward_host: Any, type: str, content: bytes, value: Any) -> None:
     """JSON is its value, text a str, anything else bytes, by the file's type alone."""
     async with doorward_host.gateway(CONFIG) as gate:
-        kept = gate.artefacts.keep(content, type, "local")
+        kept = await gate.artefacts.keep(gate.artefacts.made(content, type), "local")
         handle = {"artefact": kept.uri, "type": type, "bytes": len(content)}
         assert await gate.call("doorward.read", {"file": handle}) == value
 
@@ -227,7 +229,7 @@ async def test_bytes_in_a_value_are_a_file(doorward_host: Any) -> None:
         alone = await gate.execute(PNG)
         assert (alone.value["type"], alone.value["bytes"], alone.value["name"]) == ("image/png", 2008, "value-1.png")
         assert len(json.dumps(asdict(alone))) < 1000
-        assert gate.file(alone.value["artefact"]).content == eval(PNG)
+        assert (await gate.file(alone.value["artefact"])).content == eval(PNG)
         nested = await gate.execute(
             f"{{'a': [1, ({PNG}, b'%PDF-' + bytes(300))], 'b': {{b'x' * 300, b'y' * 300}}, 'c': b'abc'}}"
         )
@@ -250,7 +252,7 @@ async def test_base64_of_a_file_is_that_file(doorward_host: Any) -> None:
             outcome = await gate.execute(f"{{'data': [{value}], 'n': 1}}")
             (handle,) = outcome.value["data"]
             assert (handle["type"], handle["bytes"], len(outcome.artefacts)) == ("image/png", 2008, 1)
-            assert gate.file(handle["artefact"]).content == eval(PNG)
+            assert (await gate.file(handle["artefact"])).content == eval(PNG)
         for text in (
             "iVBORw0KGgo" + "A" * 500,
             "A" * 4000,

@@ -143,9 +143,10 @@ async def test_bytes_that_are_none_stay_text() -> None:
     assert heard == [{"done": {"value": "a", "other": b"hi"}}]
 
 
-def test_a_program_that_cannot_be_parsed_is_handed_over() -> None:
+@pytest.mark.anyio
+async def test_a_program_that_cannot_be_parsed_is_handed_over() -> None:
     """The sandbox's own Python says what is wrong with it, with its line."""
-    message, blob = program_message(Program("await (", limits=Limits()), Door())
+    message, blob = await program_message(Program("await (", limits=Limits()), Door())
     assert (message["run"]["code"], message["run"]["awaited"], blob) == ("await (", [], b"")
 
 

@@ -914,7 +914,7 @@ def test_run_narrowed(project: Cli, doorward_host: Any) -> None:
 def test_run_saves_artefacts(project: Cli, doorward_host: Any) -> None:
     """`--artefacts` saves what a program leaves; without it, a note says that nothing is kept."""
     (doorward_host.folder / "p.py").write_text("result = await weather.raw(map=True)")
-    assert "1 artefact is not kept; --artefacts FOLDER saves them" in project("run", "p.py").out
+    assert "1 artefact is not saved; --artefacts FOLDER saves them" in project("run", "p.py").out
     told = project("run", "p.py", "--artefacts", "saved/here", "--json").json
     saved = doorward_host.folder / "saved" / "here" / "map-.png"
     assert saved.read_bytes() == b"\x00\x01"

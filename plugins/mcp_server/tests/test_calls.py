@@ -117,7 +117,7 @@ async def test_pages_end_with_whole_characters_and_files_are_told(doorward_host:
     async with doorward_host.gateway(CALLS) as gate, Client(build(gate)) as client:
 
         async def read(content: bytes, type: str) -> tuple[str, Any]:
-            kept = gate.artefacts.keep(content, type, "local")
+            kept = await gate.artefacts.keep(gate.artefacts.made(content, type), "local")
             text, cursor = "", kept.uri
             while cursor:
                 page = await client.call_tool("call_function", {"function": "", "cursor": cursor})

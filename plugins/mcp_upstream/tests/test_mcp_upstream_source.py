@@ -102,9 +102,9 @@ async def test_values_and_artefacts(wire: Wire) -> None:
         assert value == {"a": 1}
         assert first["type"] == second["type"] == "image/png"
         assert first["artefact"] != second["artefact"]
-        assert gate.file(second["artefact"]).content == b"PNG!"
+        assert (await gate.file(second["artefact"])).content == b"PNG!"
         whole = await gate.call("w.picture")
-        assert (gate.file(whole["artefact"]).content, whole["bytes"]) == (b"PNG!", 4)
+        assert ((await gate.file(whole["artefact"])).content, whole["bytes"]) == (b"PNG!", 4)
         assert await gate.call("w.wrapped") == [1, 2]
         assert "-> list[int]" in (await gate.get_functions(["w.wrapped"]))[0]["signature"]
         with pytest.raises(ToolError, match="no luck"):

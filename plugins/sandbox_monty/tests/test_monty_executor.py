@@ -473,7 +473,7 @@ async def test_a_file_as_a_parameter_is_its_uri(host: Any) -> None:
     """Programs in Monty have no files: they pass the URI on."""
     host.install_real("monty")
     async with host.gateway('executor = "monty"\ncache = "none"\nplugins = []') as gate:
-        kept = gate.artefacts.keep(b"1,2", "text/csv", "local", "a.csv")
+        kept = await gate.artefacts.keep(gate.artefacts.made(b"1,2", "text/csv", "a.csv"), "local")
         outcome = await gate.execute(
             "data = ''\nresult = [data, more]", params={"data": {"artefact": kept.uri}, "more": {"artefact": kept.uri}}
         )

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 _COMMON = frozenset((dict, list, str, int, float, bool, bytes, type(None)))
 """The types of most answers."""
 
+_HELD_BYTES = 2**24
+"""Bytes of files that a run may hold in memory before they are stored."""
+
 _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -92,6 +95,8 @@ class AnswerChecks:
         for place, file in answer.files:
             artefact = run.hold(file.content, file.type, file.name)
             place.update(handle_to(artefact))
+        if answer.files:
+            await run.store_files(above=_HELD_BYTES)
         return answer.value, answer.size
 
     async def _next_arguments(self, call: Call, arguments: Mapping[str, Any], scope: Scope) -> Mapping[str, Any]:

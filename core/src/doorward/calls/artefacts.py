@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import json
+import math
 import re
 import secrets
 import time
@@ -12,22 +14,27 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from doorward.calls.artefact_store import ArtefactStore, StoredArtefact
 from doorward.calls.files import handle
 from doorward.data.clean_text import clean_text, visible
 from doorward.data.json_reading import decoded, read_json
 from doorward.data.json_values import values_in
-from doorward.data.json_writing import MAX_PARTS, exceeds
+from doorward.data.json_writing import MAX_PARTS, dump, exceeds
+from doorward.host.store_updates import scan_all
 from doorward.model.calls import File
 from doorward.model.errors import InvalidArguments, LimitExceeded, UnknownName
 from doorward.model.outcomes import ARTEFACT_URI, Artefact
+from doorward.model.storage import Change, Delete, DeleteBlob, Put, PutBlob
 
 if TYPE_CHECKING:
-    from doorward.host.processes import Process
+    from doorward.model.storage import Store
 
 PREFIX = ARTEFACT_URI
+TABLE = "artefacts"
 PAGE_BYTES = 32 * 2**10
 """Bytes of a page; a page of text ends with a whole character."""
+
+_MOST_OF_A_CHARACTER = 4
+"""Bytes of the longest character."""
 
 MAX_FILES = 100
 """Files that one run may leave, or one answer may hold."""
@@ -116,119 +123,168 @@ def handle_to(artefact: Artefact) -> dict[str, Any]:
     return {"artefact": artefact.uri, "type": artefact.type, "bytes": artefact.bytes, **named}
 
 
-class Artefacts:
-    """The artefacts of all principals, bounded in total bytes and in seconds each.
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An artefact with its content. `is_text`: the bytes are UTF-8, and their pages are text."""
 
-    The oldest artefacts of the principal that holds most are removed first.
+    about: Artefact
+    content: bytes
+    is_text: bool
+
+    @property
+    def file(self) -> File:
+        return File(self.content, self.about.type, self.about.name)
+
+
+class Artefacts:
+    """The artefacts of all principals in a store, bounded in total bytes and in seconds each.
+
+    The oldest artefacts of the principal that holds most are removed first. Processes that share a store look from time
+    to time what the others have kept, so that together they may exceed the bound by a sixteenth of it for each.
     """
 
-    def __init__(
-        self,
-        store: ArtefactStore,
-        *,
-        most: int,
-        seconds: float,
-        clock: Callable[[], float] = time.monotonic,
-        process: Process | None = None,
-    ) -> None:
-        self._process = process
+    def __init__(self, store: Store, *, most: int, seconds: float, clock: Callable[[], float] = time.time) -> None:
         self._store = store
         self._most = most
         self._seconds = seconds
         self._clock = clock
+        self._held: dict[str, dict[str, tuple[int, float]]] = {}
+        """The size and the end of each artefact of each principal, by id, the oldest first."""
+        self._bytes: Counter[str] = Counter()
+        """The bytes that each principal holds; principals without artefacts are left out."""
+        self._unseen = math.inf
+        """Bytes that were kept since somebody looked what others have kept."""
 
-    def keep(
-        self, content: str | bytes, type: str, principal: str, name: str = "", *, is_text: bool = False
-    ) -> Artefact:
-        """Keep content under a new id, which cannot be guessed and works for its principal only. `is_text`: the bytes
-        are UTF-8, and their pages are text. Raises: LimitExceeded."""
+    def made(self, content: str | bytes, type: str, name: str = "", *, is_text: bool = False) -> Kept:
+        """Content under a new id, which cannot be guessed. It is not stored yet. Raises: LimitExceeded."""
         if isinstance(content, str):
             content, is_text = content.encode(errors="replace"), True
         if len(content) > self._most:
             raise LimitExceeded(f"a result of {len(content)} bytes is more than may be kept ({self._most})")
-        id = (self._process.id if self._process else "") + secrets.token_urlsafe(16)
-        self._make_room(len(content), principal)
-        self._store.put(principal, id, StoredArtefact(content, type, self._clock() + self._seconds, name, is_text))
-        return Artefact(PREFIX + id, type, len(content), name)
+        return Kept(Artefact(PREFIX + secrets.token_urlsafe(16), type, len(content), name), content, is_text)
 
-    def restore(self, uri: str, content: bytes, type: str, principal: str, name: str = "", *, is_text: bool) -> None:
-        """Keep an artefact of a stored run under the id that it had, unless it is still there."""
-        if self.about(uri, principal) is None and len(content) <= self._most:
-            self._make_room(len(content), principal)
-            kept = StoredArtefact(content, type, self._clock() + self._seconds, name, is_text)
-            self._store.put(principal, uri.removeprefix(PREFIX), kept)
-
-    def _make_room(self, size: int, principal: str) -> None:
-        """Remove artefacts whose time is over, then the oldest of the principal that holds most: nobody loses artefacts
-        because another keeps many."""
-        self._store.drop_until(self._clock())
-        held = Counter(self._store.held())
-        while held.total() + size > self._most:
-            holder = max(held, key=lambda each: held[each] + (size if each == principal else 0))
-            held[holder] -= self._store.drop_oldest(holder)
-            if not held[holder]:
-                del held[holder]
-
-    def about(self, uri: str, principal: str) -> Artefact | None:
-        """The artefact that `doorward://results/ID` names, if this principal has it."""
+    async def keep(self, kept: Kept, principal: str) -> Artefact:
+        """Store an artefact, which works for its principal only. Raises: StateError."""
+        about, id = kept.about, kept.about.uri.removeprefix(PREFIX)
         try:
-            kept = self._find(uri, principal)
+            gone = await self._make_room(about.bytes, principal)
+            self._hold(principal, id, about.bytes, self._clock() + self._seconds)
+            said = dump([about.type, about.bytes, about.name, kept.is_text])
+            record = Put(TABLE, f"{principal}/{id}", said, ttl=self._seconds)
+            await self._store.commit(record, PutBlob(f"{TABLE}/{id}", kept.content, self._seconds), *gone)
+        except BaseException:
+            self._unseen = math.inf
+            raise
+        return about
+
+    async def restore(
+        self, uri: str, content: bytes, type: str, principal: str, name: str = "", *, is_text: bool
+    ) -> None:
+        """Keep an artefact of a stored run under the id that it had, unless it is still there. Raises: StateError."""
+        if len(content) <= self._most and await self.about(uri, principal) is None:
+            await self.keep(Kept(Artefact(uri, type, len(content), name), content, is_text), principal)
+
+    async def _make_room(self, size: int, principal: str) -> list[Change]:
+        """What removes the oldest artefacts of the principal that holds most, so that there is room: nobody loses
+        artefacts because another keeps many."""
+        self._unseen += size
+        if self._unseen > self._most / 16:
+            self._unseen = size
+            records = await scan_all(self._store, TABLE)
+            self._held, self._bytes = {}, Counter()
+            for record in sorted(records, key=lambda each: each.version):
+                holder, _, id = record.key.rpartition("/")
+                self._hold(holder, id, json.loads(record.value)[1], record.expires or math.inf)
+        now, gone = self._clock(), list[Change]()
+        for holder in [*self._held]:
+            while (theirs := self._held.get(holder)) and next(iter(theirs.values()))[1] <= now:
+                self._drop_oldest(holder)
+        while self._bytes.total() + size > self._most:
+            holder = max(self._bytes, key=lambda each: self._bytes[each] + (size if each == principal else 0))
+            id = self._drop_oldest(holder)
+            gone += [Delete(TABLE, f"{holder}/{id}"), DeleteBlob(f"{TABLE}/{id}")]
+        return gone
+
+    def _hold(self, principal: str, id: str, size: int, until: float) -> None:
+        self._held.setdefault(principal, {})[id] = size, until
+        self._bytes[principal] += size
+
+    def _drop_oldest(self, holder: str) -> str:
+        theirs = self._held[holder]
+        self._bytes[holder] -= theirs.pop(id := next(iter(theirs)))[0]
+        if not theirs:
+            del self._held[holder], self._bytes[holder]
+        return id
+
+    async def about(self, uri: str, principal: str) -> Artefact | None:
+        """The artefact that `doorward://results/ID` names, if this principal has it. Raises: StateError."""
+        try:
+            return (await self._find(uri, principal))[0]
         except UnknownName:
             return None
-        return Artefact(uri, kept.type, kept.size, kept.name)
 
-    def open(self, uri: str, principal: str) -> File:
+    async def open(self, uri: str, principal: str) -> File:
         """The whole artefact that `doorward://results/ID` names; text is encoded as UTF-8.
 
-        Raises: UnknownName if this principal has no such artefact (any more).
+        Raises: UnknownName if this principal has no such artefact (any more); StateError.
         """
-        kept = self._find(uri, principal)
-        return File(kept.content, kept.type, kept.name)
+        about, _ = await self._find(uri, principal)
+        return File(await self._content(uri), about.type, about.name)
 
-    def in_params(self, params: Mapping[str, Any], principal: str) -> dict[str, Any]:
+    async def in_params(self, params: Mapping[str, Any], principal: str) -> dict[str, Any]:
         """The parameters of a program, with the URI in place of each handle of a file.
 
-        Raises: InvalidArguments for a handle of an artefact that this principal does not have.
+        Raises: InvalidArguments for a handle of an artefact that this principal does not have; StateError.
         """
         plain = dict(params)
         for name, value in params.items():
             if (uri := handle(value)) is not None:
                 try:
-                    self._find(uri, principal)
+                    await self._find(uri, principal)
                 except UnknownName as error:
                     raise InvalidArguments(f"parameter {name!r}: {error}", hint=error.hint) from None
                 plain[name] = uri
         return plain
 
-    def page(self, uri: str, principal: str) -> Page:
+    async def page(self, uri: str, principal: str) -> Page:
         """The page that `doorward://results/ID?offset=N` names.
 
-        Raises: UnknownName if this principal has no such artefact (any more).
+        Raises: UnknownName if this principal has no such artefact (any more); StateError.
         """
-        kept = self._find(uri, principal)
-        name, _, query = uri.removeprefix(PREFIX).partition("?")
+        about, is_text = await self._find(uri, principal)
+        name, _, query = uri.partition("?")
         start = query.removeprefix("offset=")
-        offset = min(int(start), kept.size) if start.isdecimal() and len(start) < 16 else 0
-        end = offset + PAGE_BYTES
-        if kept.is_text:
-            offset, end = _whole_character(kept.content, offset), _whole_character(kept.content, end)
-        part = kept.content[offset:end]
-        following = f"{PREFIX}{name}?offset={end}" if end < kept.size else None
-        return Page(part.decode(errors="replace") if kept.is_text else part, kept.type, offset, kept.size, following)
+        offset = min(int(start), about.bytes) if start.isdecimal() and len(start) < 16 else 0
+        part = await self._content(uri, offset, PAGE_BYTES + _MOST_OF_A_CHARACTER)
+        first, end = 0, PAGE_BYTES
+        if is_text:
+            first, end = _whole_character(part, first), _whole_character(part, end)
+        following = f"{name}?offset={offset + end}" if offset + end < about.bytes else None
+        part = part[first:end]
+        content = part.decode(errors="replace") if is_text else part
+        return Page(content, about.type, offset + first, about.bytes, following)
 
-    def _find(self, uri: str, principal: str) -> StoredArtefact:
-        kept = self._store.get(principal, uri.removeprefix(PREFIX).partition("?")[0])
-        if kept is None and self._process is not None and self._process.knows(uri.removeprefix(PREFIX)):
-            raise UnknownName(
-                f"the result {visible(uri[:200])} belongs to another process that shares this state folder",
-                hint="Results stay in their process: ask that one, or have it made again.",
-            )
-        if kept is None or kept.until <= self._clock():
-            raise UnknownName(
-                f"there is no result {visible(uri[:200])}",
-                hint="Results are kept for a while only: have it made again.",
-            )
-        return kept
+    async def _find(self, uri: str, principal: str) -> tuple[Artefact, bool]:
+        """What is known of an artefact, and whether it is text."""
+        if (found := await self._store.get(TABLE, f"{principal}/{_id(uri)}")) is None:
+            raise _unknown(uri)
+        type, size, name, is_text = json.loads(found.value)
+        return Artefact(uri, type, size, name), is_text
+
+    async def _content(self, uri: str, start: int = 0, size: int | None = None) -> bytes:
+        if (found := await self._store.blob(f"{TABLE}/{_id(uri)}", start, size)) is None:
+            raise _unknown(uri)
+        return found.content
+
+
+def _id(uri: str) -> str:
+    return uri.removeprefix(PREFIX).partition("?")[0]
+
+
+def _unknown(uri: str) -> UnknownName:
+    return UnknownName(
+        f"there is no result {visible(uri[:200])}", hint="Results are kept for a while only: have it made again."
+    )
 
 
 def _whole_character(text: bytes, place: int) -> int:

@@ -184,7 +184,7 @@ class Broker:
         if call.size > (most := program.limits.result_bytes):
             raise LimitExceeded(f"the arguments have {call.size} bytes, more than {most}", hint="Send less at once.")
         decision = await self._allow(way)
-        sends = with_files(call, run)
+        sends = await with_files(call, run)
         if (meets := run.interceptor) is not None:
             way.in_place = await meets.meet(run, call, sends, decision)
             if way.in_place is not None:

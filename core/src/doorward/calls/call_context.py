@@ -100,11 +100,11 @@ class CallContext(Run, Protocol):
         """What the run has used of a server."""
         ...
 
-    def open(self, uri: str) -> File:
+    async def open(self, uri: str) -> File:
         """See `doorward.Door.open`."""
         ...
 
-    def is_foreign(self, uri: str) -> bool:
+    async def is_foreign(self, uri: str) -> bool:
         """Whether this URI of a file stood in the data of an upstream, and there is no such file."""
         ...
 
@@ -113,7 +113,11 @@ class CallContext(Run, Protocol):
         ...
 
     def hold(self, content: str | bytes, type: str, name: str = "") -> Artefact:
-        """Keep a file of an answer for the run's principal."""
+        """Keep a file of an answer for the run's principal. It is stored before the run ends."""
+        ...
+
+    async def store_files(self, above: int = 0) -> None:
+        """Store what it keeps, if that is more than so many bytes. Raises: StateError."""
         ...
 
     def noted(self, about: str) -> bool:

@@ -108,15 +108,16 @@ class Door(Protocol):
         next call of the program, and at its end."""
         ...
 
-    def open(self, uri: str) -> File:
+    async def open(self, uri: str) -> File:
         """An artefact of the run's principal by its URI, `doorward://results/ID`.
 
-        Raises: InvalidArguments if there is none (any more).
+        Raises: InvalidArguments if there is none (any more); StateError.
         """
         ...
 
     def keep(self, content: bytes, type: str, name: str = "") -> Artefact:
-        """Keep a file that the program made. `type` is its media type, `name` its name without folders.
+        """Keep a file that the program made, which is stored before the run ends. `type` is its media type, `name` its
+        name without folders.
 
         Raises: LimitExceeded if it is too large, or the run has kept too many.
         """

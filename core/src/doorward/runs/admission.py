@@ -54,7 +54,7 @@ class Admission:
             await self._withholding.look(principal)
         self._withholding.admit(principal)
 
-    def prepared(
+    async def prepared(
         self,
         code: str,
         principal: str,
@@ -68,21 +68,23 @@ class Admission:
         """A new program, and all its parameters with their values: those `known` with their defaults, and `params`.
         `more` as for `program`.
 
-        Raises: InvalidProgram, InvalidArguments.
+        Raises: InvalidProgram, InvalidArguments, StateError.
         """
-        values = self._artefacts.in_params(params or {}, principal)
+        values = await self._artefacts.in_params(params or {}, principal)
         check({name: value for name, value in values.items() if name in known}, known)
         check_names(values)
         if not session_id:  # what earlier programs of a session have made may read it
             check_used(values, known, code)
         return self.program(code, principal, params=values, language=language, **more), {**known, **values}
 
-    def cached(self, kept: CachedProgram, principal: str, params: Mapping[str, Any] | None, **more: Any) -> Program:
+    async def cached(
+        self, kept: CachedProgram, principal: str, params: Mapping[str, Any] | None, **more: Any
+    ) -> Program:
         """A kept program with other values for its parameters; `more` as for `program`.
 
-        Raises: InvalidProgram, InvalidArguments.
+        Raises: InvalidProgram, InvalidArguments, StateError.
         """
-        values = self._artefacts.in_params(params or {}, principal)
+        values = await self._artefacts.in_params(params or {}, principal)
         check(values, kept.params)
         return self.program(
             kept.code,

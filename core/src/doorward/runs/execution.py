@@ -94,7 +94,7 @@ class Execution:
             await self._ready()
             code = program_text.received(code, self._limits.code_bytes)
             language = self._languages.chosen(language, self._sessions.language(session_id, principal))
-            program, known = self._admission.prepared(
+            program, known = await self._admission.prepared(
                 code,
                 principal,
                 params,
@@ -142,7 +142,7 @@ class Execution:
             await self._ready()
             kept = await self._kept.get(cache_id, principal)
             self._languages.checked(kept.language)
-            program = self._admission.cached(kept, principal, params, timeout=timeout, show_bytes=show_bytes)
+            program = await self._admission.cached(kept, principal, params, timeout=timeout, show_bytes=show_bytes)
         except DoorwardError as error:
             return self._admission.refused(error, "", principal)
         outcome = await self.run(program, None, None, client)
@@ -152,7 +152,9 @@ class Execution:
         """See `Gateway.call`."""
         await self._ready()
         with self._recorded(self.of_call(principal)) as run:
-            return await run.call(function, (), arguments)
+            answer = await run.call(function, (), arguments)
+            await run.store_files()
+            return answer
 
     async def answer(
         self,

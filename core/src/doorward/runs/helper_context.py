@@ -47,11 +47,11 @@ class HelperContext(Protocol):
         """Add a note to the answer of the run."""
         ...
 
-    def open(self, uri: str) -> File:
+    async def open(self, uri: str) -> File:
         """See `doorward.Door.open`."""
         ...
 
-    def is_foreign(self, uri: str) -> bool:
+    async def is_foreign(self, uri: str) -> bool:
         """Whether this URI of a file stood in the data of an upstream, and there is no such file."""
         ...
 

@@ -87,9 +87,9 @@ class Helpers:
         rows = doorward.read("doorward://results/…")
         result = [row["id"] for row in rows if row["open"]]
         """
-        if not _is_file(file) or run.is_foreign(handle(file) or file):
+        if not _is_file(file) or await run.is_foreign(handle(file) or file):
             return _already_read(run, file)
-        opened = run.open(handle(file) or file)
+        opened = await run.open(handle(file) or file)
         if (size := len(opened.content)) > (most := run.program.limits.result_bytes):
             raise LimitExceeded(f"the file has {size} bytes, more than {most}", hint="Pass its handle on instead.")
         return await aside(partial(content_of, opened), size)

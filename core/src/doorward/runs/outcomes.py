@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from doorward.runs.run_context import RunContext
 
 
-def succeeded(value: Any, written: Written, run: RunContext, **more: Any) -> Outcome:
-    """The outcome with a plain value. A large value is cut, and a handle leads to the whole."""
+async def succeeded(value: Any, written: Written, run: RunContext, **more: Any) -> Outcome:
+    """The outcome with a plain value. A large value is cut, and a handle leads to the whole. Raises: LimitExceeded,
+    StateError."""
     truncated: Truncated | None = None
     dumped, named = written
     if len(dumped) > run.program.limits.inline_bytes:
@@ -37,7 +38,7 @@ def succeeded(value: Any, written: Written, run: RunContext, **more: Any) -> Out
             "read": reading(whole.uri, run.program.language),
         }
         value = values.cut(value, run.program.limits.shown_bytes)
-    return Outcome(True, value=value, truncated=truncated, artefacts=run.left(named), **more)
+    return Outcome(True, value=value, truncated=truncated, artefacts=await run.left(named), **more)
 
 
 def reading(uri: str, language: str) -> str:

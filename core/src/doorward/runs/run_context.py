@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
@@ -14,7 +15,7 @@ from doorward.data.json_writing import exceeds
 from doorward.data.offload import is_large
 from doorward.model.calls import File, Reply, TextRule
 from doorward.model.clock import Clock
-from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded, Refused, SecretWithheld
+from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded, Refused, SecretWithheld, StateError
 from doorward.model.layers import RunState
 from doorward.model.outcomes import Artefact
 from doorward.model.programs import Failure, Program
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from doorward.catalog.texts import FunctionTexts
     from doorward.model.calls import Call
     from doorward.model.interaction import Client
+    from doorward.model.outcomes import Outcome
     from doorward.model.recording import Interceptor, Recorder
     from doorward.model.usage import Usage
     from doorward.model.waits import Wait
@@ -344,24 +346,39 @@ class RunContext(RunModules):
 
     def hold(self, content: str | bytes, type: str, name: str = "", *, is_text: bool = False) -> Artefact:
         """Keep something that the host itself made of this run for its principal: the rest of a large value, or an
-        answer of bytes."""
+        answer of bytes. It is stored before the run ends."""
         return self._files.hold(content, type, name, is_text=is_text)
 
-    def left(self, named: Sequence[str] = ()) -> tuple[Artefact, ...]:
-        """The files that the answer of this run lists: those that it left and those that its value names, not others
-        that it used."""
-        return self._files.left(named)
+    async def store_files(self, above: int = 0) -> None:
+        """Store what it keeps, if that is more than so many bytes. Raises: StateError."""
+        if self._files.held >= above:
+            await self._files.store()
 
-    def open(self, uri: str) -> File:
+    async def ended(self, outcome: Outcome) -> Outcome:
+        """Its outcome, once what it keeps is stored; with a note, if that cannot be."""
+        try:
+            await self.store_files()
+        except StateError as error:
+            note = f"the files of this run, and what was cut of it, cannot be kept: {error}"
+            return replace(outcome, notes=(*outcome.notes, note))
+        return outcome
+
+    async def left(self, named: Sequence[str] = ()) -> tuple[Artefact, ...]:
+        """The files that the answer of this run lists: those that it left and those that its value names, not others
+        that it used. Raises: StateError."""
+        return await self._files.left(named)
+
+    async def open(self, uri: str) -> File:
         """An artefact of this run's principal, by its URI.
 
-        Raises: InvalidArguments if there is none (any more).
+        Raises: InvalidArguments if there is none (any more); StateError.
         """
-        return self._files.open(uri)
+        return await self._files.open(uri)
 
-    def is_foreign(self, uri: str) -> bool:
-        """Whether this URI of a file stood in the data of an upstream, and there is no such file."""
-        return self._files.is_foreign(uri)
+    async def is_foreign(self, uri: str) -> bool:
+        """Whether this URI of a file stood in the data of an upstream, and there is no such file. Raises:
+        StateError."""
+        return await self._files.is_foreign(uri)
 
     def note_upstream_uris(self, uris: Iterable[str]) -> None:
         """These URIs of files stood in the data of an upstream."""

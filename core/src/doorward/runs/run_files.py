@@ -14,7 +14,7 @@ from doorward.model.outcomes import Artefact
 from doorward.model.programs import Program
 
 if TYPE_CHECKING:
-    from doorward.calls.artefacts import Artefacts
+    from doorward.calls.artefacts import Artefacts, Kept
     from doorward.model.recording import Recorder
 
 _MEDIA_TYPE = re.compile(r"[\w.+-]{1,100}/[\w.+-]{1,100}(; ?charset=[\w-]{1,40})?", re.ASCII)
@@ -23,13 +23,27 @@ _MEDIA_TYPE = re.compile(r"[\w.+-]{1,100}/[\w.+-]{1,100}(; ?charset=[\w-]{1,40})
 class RunFiles:
     """Artefacts of the run's principal, counted for the run."""
 
-    __slots__ = ("_artefacts", "_bytes", "_count", "_own", "_program", "_recorder", "foreign", "replayed")
+    __slots__ = (
+        "_artefacts",
+        "_bytes",
+        "_count",
+        "_own",
+        "_program",
+        "_recorder",
+        "_waiting",
+        "foreign",
+        "held",
+        "replayed",
+    )
 
     def __init__(self, program: Program, artefacts: Artefacts, recorder: Recorder | None = None) -> None:
         self._program = program
         self._artefacts = artefacts
         self._recorder = recorder
         self._own: list[Artefact] = []
+        self._waiting: dict[str, Kept] = {}  # to be stored, by URIs
+        self.held = 0
+        """Bytes of what waits to be stored."""
         self._count = 0
         self._bytes = 0
         self.foreign: set[str] = set()
@@ -55,27 +69,46 @@ class RunFiles:
 
     def hold(self, content: str | bytes, type: str, name: str = "", *, is_text: bool = False) -> Artefact:
         """See `RunContext.hold`."""
-        kept = self._artefacts.keep(content, type, self._program.principal, name, is_text=is_text)
+        kept = self._artefacts.made(content, type, name, is_text=is_text)
+        self._waiting[kept.about.uri] = kept
+        self.held += kept.about.bytes
         if self._recorder is not None:
-            self._recorder.file(kept, content, is_text=is_text or isinstance(content, str))
-        return kept
+            self._recorder.file(kept.about, content, is_text=kept.is_text)
+        return kept.about
 
-    def left(self, named: Sequence[str]) -> tuple[Artefact, ...]:
+    async def store(self) -> None:
+        """Store what is held. Raises: StateError."""
+        while self._waiting:
+            kept = next(iter(self._waiting.values()))
+            await self._artefacts.keep(kept, self._program.principal)
+            if self._waiting.pop(kept.about.uri, None):
+                self.held -= kept.about.bytes
+
+    async def left(self, named: Sequence[str]) -> tuple[Artefact, ...]:
         """See `RunContext.left`."""
-        own = {artefact.uri: artefact for artefact in self._own}
-        found = (self._artefacts.about(uri, self._program.principal) for uri in named if uri not in own)
-        return (*own.values(), *filter(None, found))
+        found = {artefact.uri: artefact for artefact in self._own}
+        for uri in named:
+            if uri not in found and (about := await self._about(uri)) is not None:
+                found[uri] = about
+        return tuple(found.values())
 
-    def is_foreign(self, uri: str) -> bool:
+    async def is_foreign(self, uri: str) -> bool:
         """See `RunContext.is_foreign`."""
         while self.replayed:
             self.foreign.update(named_in(dump(self.replayed.pop())))
-        return uri in self.foreign and self._artefacts.about(uri, self._program.principal) is None
+        return uri in self.foreign and await self._about(uri) is None
 
-    def open(self, uri: str) -> File:
+    async def _about(self, uri: str) -> Artefact | None:
+        if (kept := self._waiting.get(uri)) is not None:
+            return kept.about
+        return await self._artefacts.about(uri, self._program.principal)
+
+    async def open(self, uri: str) -> File:
         """See `RunContext.open`."""
+        if (kept := self._waiting.get(uri)) is not None:
+            return kept.file
         try:
-            file = self._artefacts.open(uri, self._program.principal)
+            file = await self._artefacts.open(uri, self._program.principal)
             if self._recorder is not None:
                 self._recorder.file(Artefact(uri, file.type, len(file.content), file.name), file.content, is_text=False)
             return file

@@ -25,6 +25,7 @@ from doorward.model.errors import (
     InvalidArguments,
     LimitExceeded,
     SandboxDied,
+    StateError,
     Unsupported,
 )
 from doorward.model.outcomes import Outcome
@@ -84,7 +85,7 @@ class Runs:
         if whole is None:
             return await self.around(run, inside, program)
         whole.count_with(run)
-        return await inside()
+        return await run.ended(await inside())
 
     async def around(
         self, run: RunContext, inside: Callable[[], Awaitable[Outcome]], program: Program | None = None
@@ -110,11 +111,12 @@ class Runs:
         started = time.perf_counter()
         try:
             if not self.layers.all:
-                return await inside()
+                return await run.ended(await inside())
             outcome = await self.layers.around(run.view, inside, partial(self._of_layer, run))
         except DoorwardError as error:
             calls, usage = run.totals.calls(), run.totals.usage()
             outcome = Outcome(False, error=failure(error), calls=calls, usage=usage, ms=_ms_since(started))
+        outcome = await run.ended(outcome)
         later = [note for note in run.notes if note not in outcome.notes]
         return replace(outcome, notes=(*outcome.notes, *later)) if later else outcome
 
@@ -130,7 +132,7 @@ class Runs:
             value = redactor.value(values.plain(outcome.value))
             return value, written(value)
 
-        cut = succeeded(*await done(read, large=is_large(outcome.value)), run)
+        cut = await succeeded(*await done(read, large=is_large(outcome.value)), run)
         return replace(outcome, value=cut.value, truncated=cut.truncated, artefacts=cut.artefacts)
 
     async def answer(self, run: RunContext, function: str, arguments: Mapping[str, Any]) -> Outcome:
@@ -145,7 +147,8 @@ class Runs:
             reply = await run.reply(function, (), arguments)
             read = await done(written, reply.value, large=is_large(reply.value))
             notes = (*run.notes, *next_call(run, function, arguments, reply))
-            return succeeded(reply.value, read, run, notes=notes, usage=run.totals.usage(), ms=_ms_since(started))
+            usage, ms = run.totals.usage(), _ms_since(started)
+            return await succeeded(reply.value, read, run, notes=notes, usage=usage, ms=ms)
         except DoorwardError as error:
             return Outcome(False, error=failure(error), usage=run.totals.usage(), ms=_ms_since(started))
 
@@ -308,15 +311,15 @@ class Runs:
                     for number, (place, content) in enumerate(read.files, 1):
                         place.update(keep_bytes(content, number, run))
                     read.written = await done(written, read.value, large=is_large(read.value))
-                outcome = succeeded(read.value, read.written, run, ms=_ms_since(started), **common)
+                outcome = await succeeded(read.value, read.written, run, ms=_ms_since(started), **common)
                 return replace(outcome, notes=(*outcome.notes, *_without_value(program, run, outcome, self._executors)))
-            except LimitExceeded as exceeded:  # it is too large to be kept
+            except (LimitExceeded, StateError) as exceeded:  # it cannot be kept
                 error = failure(exceeded)
         error = replace(
             error, message=shortened(error.message[:_SHOWN_ERROR_CHARS])[:8000], hint=(error.hint or "")[:4000] or None
         )
         error = explained(error, run)
-        left = tuple(file for file in run.left() if file.bytes)  # an empty file was only opened
+        left = tuple(file for file in await run.left() if file.bytes)  # an empty file was only opened
         return Outcome(False, error=error, artefacts=left, ms=_ms_since(started), **common)
 
     def _late(self, program: Program, interrupted_call: str = "") -> LimitExceeded:

@@ -11,7 +11,7 @@ from doorward import Door, DoorwardError, File, Program
 from doorward.sandboxing import ARTEFACT_URI, awaited, bind, sets_result
 
 
-def program_message(program: Program, door: Door) -> tuple[dict[str, Any], bytes]:
+async def program_message(program: Program, door: Door) -> tuple[dict[str, Any], bytes]:
     """The message that hands a program over, and the content of the files that it is given."""
     code, inputs = bind(program.code.removeprefix("\ufeff"), program.params)
     words = set(re.findall(r"\w+", code))
@@ -24,7 +24,7 @@ def program_message(program: Program, door: Door) -> tuple[dict[str, Any], bytes
     blob = b""
     for name, value in inputs.items():
         if isinstance(value, str) and value.startswith(ARTEFACT_URI):
-            file = door.open(value)
+            file = await door.open(value)
             path = _other_than(files, file_name(file, value))
             files[path] = len(file.content)
             blob += file.content

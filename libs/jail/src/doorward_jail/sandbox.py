@@ -153,7 +153,7 @@ class JailSandbox:
                     names = self._door.members(server)
                     answer["value"] = names if names is None else list(names)
                 case {"file": str(uri)}:
-                    file = self._door.open(uri)
+                    file = await self._door.open(uri)
                     answer["name"], blob = file_name(file, uri), file.content
                 case _:
                     self._connection.break_off("it asked an unknown question")

@@ -14,7 +14,7 @@ class Speech:
 
     async def program(self, program: Program, door: Door) -> tuple[dict[str, Any], bytes]:
         """The message that hands a program over, and the bytes after it. Raises: Unsupported, InvalidProgram."""
-        return program_message(program, door)
+        return await program_message(program, door)
 
     def died_of_memory(self, code: int, last: bytes) -> bool:
         """Whether an interpreter that ended so, and printed this at last, had no memory left. Asked where no account

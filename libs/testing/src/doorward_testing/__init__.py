@@ -13,7 +13,6 @@ from typing import Any
 _MODULE_OF = {
     "AdditionConformance": "conformance.additions",
     "AgentToolConformance": "conformance.agent_tools",
-    "ArtefactStoreConformance": "artefact_stores",
     "AuthConformance": "conformance.auths",
     "CacheConformance": "conformance.caches",
     "CatalogStoreConformance": "stores",

@@ -1,5 +1,4 @@
 # `make reference` writes this file.
-from doorward_testing.artefact_stores import ArtefactStoreConformance as ArtefactStoreConformance
 from doorward_testing.checks import check_driver as check_driver
 from doorward_testing.checks import check_light_import as check_light_import
 from doorward_testing.command_line import Cli as Cli
@@ -44,7 +43,6 @@ from doorward_testing.stores import CatalogStoreConformance as CatalogStoreConfo
 __all__ = [
     "AdditionConformance",
     "AgentToolConformance",
-    "ArtefactStoreConformance",
     "AuthConformance",
     "CacheConformance",
     "CatalogStoreConformance",

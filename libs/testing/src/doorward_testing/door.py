@@ -169,7 +169,7 @@ class Door:
         """See `doorward.Door.seen`."""
         self.read += times
 
-    def open(self, uri: str) -> File:
+    async def open(self, uri: str) -> File:
         """See `doorward.Door.open`."""
         if uri not in self.files:
             raise InvalidArguments(f"there is no result {uri}")

@@ -6,7 +6,7 @@ import base64
 import contextlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -216,30 +216,32 @@ async def _call(
         result = await gate.call(function.qualified, given | values)
         from doorward_cli.run import saved
 
-        is_file = _artefact(gate, result) is not None
-        notes = [] if is_file and folder is None else [*saved(gate, [*_within(gate, result)], folder)]
-        return result, _content(gate, result) if whole else b"", is_file, notes
+        is_file = await _artefact(gate, result) is not None
+        files = [] if is_file and folder is None else [each async for each in _within(gate, result)]
+        notes = await saved(gate, files, folder)
+        return result, await _content(gate, result) if whole else b"", is_file, notes
 
 
-def _artefact(gate: Gateway, value: Any) -> Artefact | None:
+async def _artefact(gate: Gateway, value: Any) -> Artefact | None:
     """The artefact that a value is the handle of; `None` for data that only looks like one."""
     from doorward import Artefact, UnknownName
     from doorward.administration import artefact_uri
 
     with contextlib.suppress(UnknownName):
         if uri := artefact_uri(value):
-            page = gate.result(uri)
+            page = await gate.result(uri)
             return Artefact(uri, page.type, page.total, str(value.get("name", "")))
     return None
 
 
-def _within(gate: Gateway, value: Any) -> Iterator[Artefact]:
+async def _within(gate: Gateway, value: Any) -> AsyncIterator[Artefact]:
     """The artefacts in a result."""
-    if artefact := _artefact(gate, value):
+    if artefact := await _artefact(gate, value):
         yield artefact
     elif isinstance(value, (dict, Sequence)) and not isinstance(value, str):
         for part in value.values() if isinstance(value, dict) else value:
-            yield from _within(gate, part)
+            async for artefact in _within(gate, part):
+                yield artefact
 
 
 def _file(name: str) -> dict[str, str]:
@@ -250,9 +252,9 @@ def _file(name: str) -> dict[str, str]:
         raise click.UsageError(f"{name} cannot be read: {error.strerror}") from None
 
 
-def _content(gate: Gateway, result: Any) -> bytes:
+async def _content(gate: Gateway, result: Any) -> bytes:
     """The bytes of an artefact, whole; any other result as JSON."""
-    artefact = _artefact(gate, result)
+    artefact = await _artefact(gate, result)
     if artefact is None:
         return json.dumps(result, ensure_ascii=False, indent=2).encode()
-    return gate.file(artefact.uri).content
+    return (await gate.file(artefact.uri)).content

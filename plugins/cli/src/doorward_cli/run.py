@@ -6,7 +6,7 @@ import contextlib
 import re
 import secrets
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -109,7 +109,7 @@ async def _run(
             sampling=sampling,
             argv=argv,
         )
-        outcome = replace(outcome, notes=(*outcome.notes, *saved(gate, outcome.artefacts, folder)))
+        outcome = replace(outcome, notes=(*outcome.notes, *await saved(gate, outcome.artefacts, folder)))
     return tell(project, outcome)
 
 
@@ -122,25 +122,26 @@ def made(artefacts: Path | None) -> None:
             raise click.BadParameter(f"{artefacts}: {error.strerror}", param_hint="--artefacts") from None
 
 
-def saved(gate: Gateway, artefacts: Sequence[Artefact], folder: Path | None) -> Iterator[str]:
-    """Save artefacts, which would end with this process. Yields: notes that say where they are."""
+async def saved(gate: Gateway, artefacts: Sequence[Artefact], folder: Path | None) -> list[str]:
+    """Save artefacts, which would be gone soon. Returns: notes that say where they are."""
     if folder is None:
-        if count := len(artefacts):
-            yield f"{count} {'artefact is' if count == 1 else 'artefacts are'} not kept; --artefacts FOLDER saves them"
-        return
+        count, are = len(artefacts), "artefact is" if len(artefacts) == 1 else "artefacts are"
+        return [f"{count} {are} not saved; --artefacts FOLDER saves them"] if count else []
+    notes: list[str] = []
     import mimetypes
 
-    from doorward import UnknownName
+    from doorward import StateError, UnknownName
 
     try:
         for number, artefact in enumerate(artefacts, 1):
             extension = mimetypes.guess_extension(artefact.type.partition(";")[0]) or ""
             name = artefact.name.lstrip(".") or f"artefact{extension}"
             with _new(folder, name, number) as file:
-                file.write(gate.file(artefact.uri).content)
-            yield f"{artefact.uri} is {file.name}"
-    except (OSError, UnknownName) as error:
-        yield f"the artefacts cannot be saved: {error}"
+                file.write((await gate.file(artefact.uri)).content)
+            notes.append(f"{artefact.uri} is {file.name}")
+    except (OSError, UnknownName, StateError) as error:
+        notes.append(f"the artefacts cannot be saved: {error}")
+    return notes
 
 
 def _new(folder: Path, name: str, number: int) -> BinaryIO:

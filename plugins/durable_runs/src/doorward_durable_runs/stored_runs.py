@@ -58,7 +58,7 @@ class StoredRuns:
             return Outcome(False, waiting=waiting(run, waits, self.journals.resuming(run)))
         except DoorwardError as error:
             return self._gateway.admission.refused(error, "", principal or LOCAL)
-        program = self.again(given, stored, principal)
+        program = await self.again(given, stored, principal)
         known = {**self._gateway.languages.parameters(program.code, program.language), **program.params}
         outcome = await self._gateway.execution.run(program, known, None, client, journal)
         return without_plan(outcome) if journal.interceptor is not None else outcome
@@ -88,14 +88,15 @@ class StoredRuns:
         """
         await self._gateway.ready()
         journal, given, stored = await to_thread.run_sync(self.journals.replay, run, code)
-        program = replace(self.again(given, stored, None), run=secrets.token_hex(8))
+        program = replace(await self.again(given, stored, None), run=secrets.token_hex(8))
         return await self._gateway.execution.run(program, None, None, None, journal)
 
-    def again(self, given: Given, stored: StoredJournal, principal: str | None) -> Program:
+    async def again(self, given: Given, stored: StoredJournal, principal: str | None) -> Program:
         """The program of a stored run, whose files are there again, for its `principal` as who asks now. One that
         commits a plan writes."""
         for kept, content, is_text in stored.files:
-            self._gateway.artefacts.restore(kept.uri, content, kept.type, given.principal, kept.name, is_text=is_text)
+            about = kept.uri, content, kept.type, given.principal, kept.name
+            await self._gateway.artefacts.restore(*about, is_text=is_text)
         program = given.program(self._gateway.limits)
         who = self._gateway.admission.known(given.principal if principal is None else principal)
         return replace(program, principal=who, plan=program.plan and not stored.committed)

@@ -316,10 +316,10 @@ await weather.tag(id=8, tag="b")
             before = len(writes())
             given = gate.services[STORED_RUNS].again
 
-            def again(*asked: Any, old: str = old, new: str = new, given: Any = given) -> Any:
+            async def again(*asked: Any, old: str = old, new: str = new, given: Any = given) -> Any:
                 from dataclasses import replace
 
-                program = given(*asked)
+                program = await given(*asked)
                 return replace(program, code=program.code.replace(old, new))
 
             gate.services[STORED_RUNS].again = again
@@ -344,8 +344,8 @@ async def test_nobody_waits_for_calls_of_a_program_that_makes_one_after_the_othe
         plan = await planned(gate, "\n".join(lines))
         given = gate.services[STORED_RUNS].again
 
-        def again(*asked: Any) -> Any:
-            return replace(given(*asked), code="\n".join(reversed(lines)))
+        async def again(*asked: Any) -> Any:
+            return replace(await given(*asked), code="\n".join(reversed(lines)))
 
         monkeypatch.setattr(gate.services[STORED_RUNS], "again", again)
         done = await gate.services[PLANS].commit(plan)

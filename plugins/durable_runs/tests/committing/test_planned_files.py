@@ -60,7 +60,11 @@ async def test_bytes_are_told_by_their_size_and_hash(doorward_host: Any, writes:
 async def test_changed_bytes_are_another_call(doorward_host: Any, writes: Any) -> None:
     async with doorward_host.gateway(CONFIG) as gate:
         plan, given = await planned(gate, CODE), gate.services[STORED_RUNS].again
-        gate.services[STORED_RUNS].again = lambda *asked: replace(given(*asked), code=CODE.replace("3000", "2999"))
+
+        async def again(*asked: Any) -> Any:
+            return replace(await given(*asked), code=CODE.replace("3000", "2999"))
+
+        gate.services[STORED_RUNS].again = again
         done = await gate.services[PLANS].commit(plan)
         assert done.error.type == "ProgramDiverged"
     assert writes() == []
@@ -70,7 +74,7 @@ async def test_the_file_of_a_handle_is_kept_with_the_plan(doorward_host: Any, wr
     """It is told by its size and hash, and is what the commit of another process sends; there is no plan with a file
     that nobody has."""
     async with doorward_host.gateway(CONFIG) as gate:
-        kept = gate.artefacts.keep(RAW, "image/png", "local", "a.png")
+        kept = await gate.artefacts.keep(gate.artefacts.made(RAW, "image/png", "a.png"), "local")
         code = f"await weather.picture(picture={{'artefact': {kept.uri!r}}}, about='x')"
         outcome = await gate.execute(code, mode="plan")
         (call,) = outcome.parts["plan"].changes[0].calls

@@ -214,7 +214,7 @@ result = [*told, str(await doorward.read(picture))]
         assert message.startswith("404: no such city")
         assert body == {"token": ""}
         assert content == str(b"\x00\x01")
-        assert gate.file(picture["artefact"]).type == "image/png"
+        assert (await gate.file(picture["artefact"])).type == "image/png"
 
 
 @pytest.mark.slow

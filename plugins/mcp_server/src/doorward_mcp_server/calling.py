@@ -17,17 +17,17 @@ from doorward_mcp_server.surface_words import on_surface
 _NO_TEXT = "this is no text; hand it on to functions by its handle"
 
 
-def answered(caller: ToolCaller, outcome: Outcome) -> tuple[ToolAnswer, Sequence[t.ImageContent]]:
+async def answered(caller: ToolCaller, outcome: Outcome) -> tuple[ToolAnswer, Sequence[t.ImageContent]]:
     """What came of a run, and its images."""
     outcome = on_surface(caller.gateway.config.surface, outcome)
-    outcome, images = shown(caller.gateway, outcome, caller.principal)
+    outcome, images = await shown(caller.gateway, outcome, caller.principal)
     failed = not outcome.ok and outcome.waiting is None  # a run that waits is not over
     return ToolAnswer(outcome_as_dict(outcome), outcome_text(outcome, caller.form), failed), images
 
 
-def read_on(caller: ToolCaller, cursor: str) -> ToolAnswer | Outcome:
+async def read_on(caller: ToolCaller, cursor: str) -> ToolAnswer | Outcome:
     """A page of what an earlier answer left out, or of a file that holds text. Raises: UnknownName."""
-    page = caller.gateway.result(cursor, principal=caller.principal)
+    page = await caller.gateway.result(cursor, principal=caller.principal)
     uri = cursor.partition("?")[0]
     content = page.content.encode() if isinstance(page.content, str) else page.content
     read = _read(content, last=page.next is None)

@@ -20,7 +20,7 @@ _MEDIA_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 """Types by content. A client may hand an image to its model unread, and a false one would break the conversation."""
 
 
-def shown(gate: Gateway, outcome: Outcome, principal: str) -> tuple[Outcome, Sequence[t.ImageContent]]:
+async def shown(gate: Gateway, outcome: Outcome, principal: str) -> tuple[Outcome, Sequence[t.ImageContent]]:
     """The images among the artefacts of an outcome, and the outcome, with a note if some images were left out."""
     images: list[t.ImageContent] = []
     left_out = 0
@@ -31,7 +31,7 @@ def shown(gate: Gateway, outcome: Outcome, principal: str) -> tuple[Outcome, Seq
             left_out += 1
             continue
         try:
-            content = gate.file(artefact.uri, principal=principal).content
+            content = (await gate.file(artefact.uri, principal=principal)).content
         except UnknownName:  # newer artefacts have displaced it
             continue
         if (kind := kind_of(content)) in _MEDIA_TYPES:

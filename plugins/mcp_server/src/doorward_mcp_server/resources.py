@@ -70,7 +70,7 @@ async def read(gate: Gateway, uri: str, principal: str) -> t.ReadResourceResult:
                 return _text(uri, card["text"])
             raise _not_found(uri, card["error"])
         if uri.startswith(RESULTS):
-            return _page(gate, uri, principal)
+            return await _page(gate, uri, principal)
     except DoorwardError as error:
         raise _not_found(uri, in_a_line(error)) from None
     raise _not_found(uri, uri[:200])
@@ -80,8 +80,8 @@ def _not_found(uri: str, why: str) -> MCPError:
     return MCPError(t.INVALID_PARAMS, f"Resource not found: {why}", {"uri": uri[:2000]})
 
 
-def _page(gate: Gateway, uri: str, principal: str) -> t.ReadResourceResult:
-    page = gate.result(uri, principal=principal)
+async def _page(gate: Gateway, uri: str, principal: str) -> t.ReadResourceResult:
+    page = await gate.result(uri, principal=principal)
     meta: dict[str, Any] = {"doorward/offset": page.offset, "doorward/total": page.total} | (
         {"doorward/next": page.next} if page.next else {}
     )

@@ -61,7 +61,7 @@ class ServedTool:
         images: Sequence[t.ImageContent] = ()
         answer = await of_plugin(f"the tool {self.tool.name}", self._handle, caller, **arguments)
         if isinstance(answer, Outcome):
-            answer, images = answered(caller, answer)
+            answer, images = await answered(caller, answer)
         text = compact_json(answer.value) if caller.form == "json" else answer.text
         return t.CallToolResult(
             content=[t.TextContent(text=text), *images], structured_content=answer.value, is_error=answer.failed

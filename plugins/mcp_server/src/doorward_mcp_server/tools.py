@@ -126,7 +126,7 @@ async def call_function(
     show_bytes: int | None = None,
 ) -> ToolAnswer | Outcome:
     if cursor is not None:
-        return read_on(caller, cursor)
+        return await read_on(caller, cursor)
     outcome: Outcome = await caller.gateway.answer(
         function, arguments, show_bytes=show_bytes, principal=caller.principal, client=caller.client
     )

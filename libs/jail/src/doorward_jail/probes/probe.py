@@ -147,7 +147,7 @@ class _NoDoor:
     def print(self, text: str) -> bool:
         return True
 
-    def open(self, uri: str) -> File:
+    async def open(self, uri: str) -> File:
         raise InvalidArguments("a probe opens nothing")
 
     def times(self) -> Sequence[float]:

@@ -133,11 +133,11 @@ class Plans:
                 held.callback(file.close)
                 said = await to_thread.run_sync(self._read, stored)
                 self._check_unchanged(said, stored.given.principal)
-                program = self._runs.again(stored.given, said, principal)
+                program = await self._runs.again(stored.given, said, principal)
                 reads = Reads(self._gateway, program)
                 await reads.decide(said)
                 await self._let_through(program, said, reads, file, client)
-                program = self._runs.again(stored.given, said, principal)  # its time begins once a person has answered
+                program = await self._runs.again(stored.given, said, principal)  # once a person has answered
                 run = self._gateway.execution.context(program, client=client)
                 inside = partial(self._carry_out, run, said, reads, file, stored, client, held)
                 return await self._gateway.execution.around(run, inside)
@@ -168,7 +168,7 @@ class Plans:
         journal = await thread_to_its_end(self._journals.commit, file, stored.given, said)
         held.pop_all()
         said.committed = True
-        program = self._runs.again(stored.given, said, run.program.principal)  # its time begins now
+        program = await self._runs.again(stored.given, said, run.program.principal)  # its time begins now
         known = {**self._gateway.languages.parameters(program.code, program.language), **program.params}
         return without_plan(await self._gateway.execution.run(program, known, None, client, journal, whole=run))
 

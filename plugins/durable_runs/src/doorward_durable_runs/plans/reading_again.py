@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from anyio import CapacityLimiter, create_task_group
-from doorward import ApiError, DoorwardError, LimitExceeded, Reply, UnknownName
+from doorward import ApiError, DoorwardError, InvalidArguments, LimitExceeded, Reply
 from doorward.administration import cut_value as cut
 from doorward.sandboxing import ARTEFACT_URI
 from doorward.texts import in_one_line
@@ -84,8 +84,7 @@ class Reading:
         elif error or _same_etag(then, now):
             return ""
         else:
-            principal = run.program.principal
-            first, second = (self._canonical(each.value, principal) for each in (then, now))
+            first, second = [await self._canonical(each.value, run) for each in (then, now)]
             parts = [*_changes(first, second)] if _hash(first) != _hash(second) else []
             if not parts and then.status != now.status:
                 parts = [f"its status was {then.status} and is {now.status}"]
@@ -94,28 +93,29 @@ class Reading:
         more = [f"and {len(parts) - _SHOWN_PLACES} more"] if len(parts) > _SHOWN_PLACES else []
         return f"{entry.text}: {'; '.join([*parts[:_SHOWN_PLACES], *more])}"
 
-    def _canonical(self, value: Any, principal: str) -> Any:
+    async def _canonical(self, value: Any, run: RunContext) -> Any:
         """An answer without the fields that do not count, and with the content of its files in place of their
         handles."""
         match value:
             case dict():
                 uri = value.get("artefact")
                 if isinstance(uri, str) and uri.startswith(ARTEFACT_URI):
-                    return {**value, "artefact": self._content(uri, principal)}
+                    return {**value, "artefact": await _content(uri, run)}
                 kept = ((key, part) for key, part in value.items() if not self._is_ignored(str(key)))
-                return {key: self._canonical(part, principal) for key, part in kept}
+                return {key: await self._canonical(part, run) for key, part in kept}
             case list():
-                return [self._canonical(part, principal) for part in value]
+                return [await self._canonical(part, run) for part in value]
         return value
-
-    def _content(self, uri: str, principal: str) -> str:
-        try:
-            return hashlib.sha256(self._gateway.artefacts.open(uri, principal).content).hexdigest()
-        except UnknownName:
-            return uri
 
     def _is_ignored(self, name: str) -> bool:
         return any(fnmatchcase(name, pattern) for pattern in self._ignore)
+
+
+async def _content(uri: str, run: RunContext) -> str:
+    try:
+        return hashlib.sha256((await run.open(uri)).content).hexdigest()
+    except InvalidArguments:
+        return uri
 
 
 def _same_etag(then: Reply, now: Reply) -> bool:
