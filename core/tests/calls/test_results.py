@@ -40,9 +40,9 @@ async def test_bytes_within_a_result_are_artefacts(doorward_host: Any, source: t
         raw, named, text = await gate.call("weather.mixed")
         assert (raw["type"], raw["bytes"], text) == ("application/octet-stream", 3, "x")
         assert named["file"] | {"artefact": ""} == {"artefact": "", "type": "image/png", "bytes": 3, "name": "a.png"}
-        assert gate.file(named["file"]["artefact"]).content == b"PNG"
+        assert (await gate.file(named["file"]["artefact"])).content == b"PNG"
         whole = await gate.call("weather.whole")
-        assert gate.file(whole["artefact"]) == File(b"%PDF", "application/pdf", "b.pdf")
+        assert await gate.file(whole["artefact"]) == File(b"%PDF", "application/pdf", "b.pdf")
         for name in ("many", "large"):
             with pytest.raises(LimitExceeded):
                 await gate.call(f"weather.{name}")
