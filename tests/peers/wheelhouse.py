@@ -1,4 +1,4 @@
-"""Wheels of all distributions, built now, and those of the libraries that they need, which `.ci/peers` fetched."""
+"""Wheels of all distributions, and those of the libraries that they need, which `.ci/peers` fetched."""
 
 from __future__ import annotations
 
@@ -7,25 +7,22 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from build_distributions import build
+from served.environment import wheels
 from uv import find_uv_bin
 
 from distributions import distributions
 
-from .peer import CACHE, absent
+from .peer import CACHE, ROOT, absent
 
 OTHERS = CACHE / "wheels"
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 
 
 def ours(into: Path) -> Path:
-    """A folder with the wheels of all distributions. Their sdists are not in it: nothing is built where it is installed."""
+    """A folder with the wheels of all distributions, but no sdists: nothing is built where they are installed."""
     if not (OTHERS / "ready").is_file():
         absent("the wheels of libraries")
-    for one in distributions():
-        sdist, _ = build(one, into)
-        sdist.unlink()
-    return into
+    return wheels([str(one.folder.relative_to(ROOT)) for one in distributions()], into)
 
 
 def others(python: str, into: Path) -> Path:
