@@ -61,7 +61,7 @@ def locked(file: Path, how: str) -> Iterator[None]:
 
 
 async def until(true: Callable[[], Any]) -> None:
-    with anyio.fail_after(30):
+    with anyio.fail_after(100):
         while not true():
             await anyio.sleep(0.02)
 

@@ -138,12 +138,15 @@ async def test_what_a_source_knows_of_bytes_stands_in_their_handle(
 
 async def test_limits(doorward_host: Any) -> None:
     """Time, calls, code, rate and timeout are bounded, and each says so. CONTRACT: SBX-07, SBX-08, SBX-09, SEC-09."""
-    limits = "[limits]\ncalls = 3\ncode = 200\nrate = 8\noutput = 100\n"
+    limits = "[limits]\ncalls = 3\ncode = 200\nrate = 12\noutput = 100\n"
     async with doorward_host.gateway(CONFIG + limits) as gate:
-        late = await gate.execute("x = 1\nawait weather.sleep()", timeout=0.1)
-        assert late.error is not None
+        for seconds in (0.1, 1, 10, 100):  # on a busy machine the time may be over before anything runs
+            late = await gate.execute("x = 1\nawait weather.sleep()", timeout=seconds)
+            assert late.error is not None
+            if "waited for" in late.error.message:
+                break
         assert (late.error.kind, late.error.line) == ("limit", 2)
-        assert "took more than 0.1 s, while it waited for weather.sleep" in late.error.message
+        assert f"took more than {seconds:g} s, while it waited for weather.sleep" in late.error.message
         many = await gate.execute("for i in range(5): await weather.get_forecast('x')")
         assert "may make 3 calls" in many.error.message
         assert (await gate.execute("x" * 201)).error.kind == "guard"
@@ -151,9 +154,9 @@ async def test_limits(doorward_host: Any) -> None:
         loud = await gate.execute("print('y' * 1000)")
         assert "the rest was dropped" in loud.printed
         assert len(loud.printed) < 300
-        for _ in range(8):
+        for _ in range(12):
             last = await gate.execute("1")
-        assert "8 runs a minute" in last.error.message
+        assert "12 runs a minute" in last.error.message
 
 
 async def test_caller_narrows_but_never_widens(doorward_host: Any) -> None:

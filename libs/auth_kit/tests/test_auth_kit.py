@@ -266,7 +266,7 @@ def client(server: Server, provider: Provider) -> httpx2.AsyncClient:
         request.headers["Authorization"] = token.text
 
     auth = FetchedAuth("mine", CredentialHome("mine", server.url), Renewal(provider.fetch), put, advice="Ask somebody.")
-    return httpx2.AsyncClient(auth=auth, base_url=server.url, timeout=10)
+    return httpx2.AsyncClient(auth=auth, base_url=server.url, timeout=100)
 
 
 @pytest.mark.slow

@@ -78,7 +78,7 @@ class Doorward:
         context = PluginContext(
             "mine", checked, self.folder, f"{self.realm.url}/api", "openapi", self.secrets.redaction()
         )
-        return httpx2.AsyncClient(auth=Keycloak(context).create_auth(), base_url=self.realm.url, timeout=20)
+        return httpx2.AsyncClient(auth=Keycloak(context).create_auth(), base_url=self.realm.url, timeout=100)
 
 
 @pytest.fixture

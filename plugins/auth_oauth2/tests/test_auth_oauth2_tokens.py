@@ -177,7 +177,7 @@ from doorward_auth_oauth2 import OAuth2
 async def main():
     settings = validate(OAuth2.Settings, {"store": "file"}, secrets=Secrets(environ={}), place="x")
     auth = OAuth2(PluginContext("mine", settings, Path(sys.argv[1]), sys.argv[2], "openapi")).create_auth()
-    async with httpx2.AsyncClient(auth=auth, timeout=20) as client:
+    async with httpx2.AsyncClient(auth=auth, timeout=100) as client:
         print("ready", flush=True)
         sys.stdin.readline()
         print(*[answer.status_code for answer in await asyncio.gather(*(client.get(sys.argv[2]) for _ in range(10)))])

@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 MAX_PARAMS_BYTES = 2**18
 """Bytes of a program's parameters; a program with more is not kept."""
 
-KEEP_WAIT_SECONDS = 0.5
-"""Seconds that an answer waits for its program to be kept."""
+KEEP_WAIT_SECONDS = 5.0
+"""Seconds that an answer waits for its program to be kept: the first one, and the first after a failure. A busy machine
+takes more than half a second to write to its disk."""
 
 MAX_PENDING = 100
 """Programs for which answers do not wait until they are kept."""
