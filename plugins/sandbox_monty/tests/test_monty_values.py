@@ -61,6 +61,22 @@ async def test_nothing_is_made_of_a_value_of_too_many_parts(host: Any, code: str
         tracemalloc.stop()
 
 
+@pytest.mark.parametrize(
+    "call", ["calc.add(a=LARGE, b=1)", "calc.add(LARGE, 1)", "help(LARGE)", "await calc.add(a=LARGE, b=1)"]
+)
+@pytest.mark.parametrize("large", ["list(range(3_000_000))", "{str(i): i for i in range(700_000)}"])
+async def test_nothing_is_made_of_arguments_of_too_many_parts(host: Any, call: str, large: str) -> None:
+    """The run is over: it cannot try that again and again."""
+    code = f"import calc\nlarge = {large}\nfor _ in range(3):\n    print('now')\n    try:\n        {call.replace('LARGE', 'large')}\n    except Exception:\n        pass"
+    tracemalloc.start()
+    try:
+        with pytest.raises(LimitExceeded, match="the arguments of a call are too large to be read"):
+            await ended(host, code)
+        assert tracemalloc.get_traced_memory()[1] < 2**22
+    finally:
+        tracemalloc.stop()
+
+
 @pytest.mark.parametrize("code", ENOUGH)
 async def test_a_value_of_fewer_parts(host: Any, code: str) -> None:
     assert await ended(host, code) == ENOUGH[code]

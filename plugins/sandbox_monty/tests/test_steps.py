@@ -83,3 +83,13 @@ async def test_a_call_turns_the_loop_about_twice(host: Any) -> None:
     assert len(tasks) < 20
     await sandbox.close()
     await executor.close()
+
+
+async def test_what_is_asked_from_within_a_step_is_no_reading() -> None:
+    """A program that prints a lot has read nothing by that; nor has one that asks for the time in between."""
+    steps = Steps()
+    await steps.take(lambda: [steps.ask(int) for _ in range(50)])
+    assert steps.read < steps.worked
+    await steps.take(lambda: (sum(range(300_000)), steps.again()))
+    assert steps.read < steps.worked
+    steps.stop()

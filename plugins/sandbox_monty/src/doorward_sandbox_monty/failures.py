@@ -37,6 +37,10 @@ def too_often(limits: Limits) -> LimitExceeded:
     )
 
 
+def too_much() -> LimitExceeded:
+    return LimitExceeded("the arguments of a call are too large to be read", hint="Send less at once.")
+
+
 def stopped(error: PlanStopped) -> ProgramResult:
     hint = (
         "Call it without using its answer, or plan the program up to here. In full CPython (nsjail, docker) a plan "

@@ -35,8 +35,8 @@ class Repeats:
         self.unread: list[float] = []
         """The times that nobody was told yet."""
 
-    def through(self, step: Callable[[], Any]) -> Callable[[], Any]:
-        """The step, and those after it until the worker asks something else."""
+    def through(self, step: Callable[[], Any], again: Callable[[], None] = lambda: None) -> Callable[[], Any]:
+        """The step, and those after it until the worker asks something else; `again` is called before each of them."""
 
         def steps() -> Any:
             taken = step()
@@ -54,6 +54,7 @@ class Repeats:
                         answer = self._random(*taken.args)
                     case _:
                         return taken
+                again()
                 taken = taken.resume({"return_value": answer})
             return taken
 

@@ -144,7 +144,8 @@ class MontySandbox:
     ) -> monty.MontyComplete | None:
         """Feed one text and answer the worker's questions until it has a value. None if it asks for the name of a value
         that is `unset`."""
-        worker, take, through = self._worker, self._worker.steps.take, self._repeats.through
+        worker, take = self._worker, self._worker.steps.take
+        through = partial(self._repeats.through, again=worker.steps.again)
         self._fed += 1
         printed = partial(_printed, worker.steps, calls)
         try:
@@ -165,6 +166,8 @@ class MontySandbox:
     async def _answered(self, step: Any, calls: Calls) -> Callable[[], Any]:
         """Answer a question of the worker. Returns: its next step."""
         modules = self._worker.modules
+        if isinstance(step, monty.FunctionSnapshot) and self._worker.steps.read > values.MOST_SECONDS:
+            raise failures.too_much()
         match step:
             case monty.FunctionSnapshot(is_os_function=False) if step.function_name in modules.functions:
                 answer = await calls.answer(step, modules.functions[step.function_name])

@@ -17,6 +17,9 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+_ASK_SECONDS = 0.0001
+"""The processor's time for one question from within a step, and more than that."""
+
 
 class Steps:
     """Takes steps one after the other, in a thread that ends with `stop`, or with the process."""
@@ -25,6 +28,9 @@ class Steps:
         self._loop = asyncio.get_running_loop()
         self.worked = 0.0
         """The processor's time in seconds that the last step took here, most of it for reading what the worker said."""
+        self.read = 0.0
+        """The same since `again`, without the questions from within: for reading what the worker asks now."""
+        self._began, self._asked = 0.0, 0
         self._wanted: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         threading.Thread(target=self._take, name="doorward-monty", daemon=True).start()
 
@@ -36,9 +42,14 @@ class Steps:
 
     def ask(self, question: Callable[[], T]) -> T:
         """From within a step: call a function in the loop, where everything else runs. Returns: its answer."""
+        self._asked += 1
         answer: concurrent.futures.Future[T] = concurrent.futures.Future()
         self._loop.call_soon_threadsafe(_answer, answer, question)
         return answer.result()
+
+    def again(self) -> None:
+        """From within a step: go on with the worker, whose question was answered there."""
+        self._began, self._asked = time.thread_time(), 0
 
     def stop(self) -> None:
         """End the thread after the steps that were asked for."""
@@ -50,12 +61,14 @@ class Steps:
             del step  # what it holds must not live until the next
 
     def _taken(self, future: asyncio.Future[T], step: Callable[[], T]) -> None:
-        result, error, began = None, None, time.thread_time()
+        self.again()
+        result, error, began = None, None, self._began
         try:
             result = step()
         except BaseException as raised:
             error = raised
-        self.worked = time.thread_time() - began
+        ended = time.thread_time()
+        self.worked, self.read = ended - began, ended - self._began - self._asked * _ASK_SECONDS
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
             self._loop.call_soon_threadsafe(_settle, future, result, error)
 

@@ -26,6 +26,10 @@ SUSPICIOUS_SECONDS = 0.005
 _LONG_SECONDS = 0.02
 """The same for one that is certainly too large for its parts to be taken on trust."""
 
+MOST_SECONDS = 0.08
+"""The same for the arguments of a call, whose parts nobody can count before they are made: a million and more, or 60 MB
+of text. To make them takes less again, and blocks everybody; core takes a tenth of that many parts."""
+
 VALUE = "doorward_value"
 """The name of the value; unlike those in `api_errors` no sign that a program needs `PRELUDE`."""
 
