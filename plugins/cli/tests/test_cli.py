@@ -493,9 +493,12 @@ def test_compile_as_json(project: Cli, doorward_host: Any) -> None:
 
 
 @pytest.mark.slow
-def test_compile_probes_when_it_is_told_to(project: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compile_probes_when_it_is_told_to(
+    project: Cli, doorward_host: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`--probe` calls what only reads and needs no arguments, and says what was learnt and what failed. CONTRACT:
     SRC-23."""
+    doorward_host.install_real("doorward-store-sqlite")
     called = []
 
     async def call(self: Any, call: Any) -> Any:
