@@ -307,9 +307,9 @@ def test_what_standard_brings() -> None:
         "doorward.executor": {"monty"},
         "doorward.plugins": {
             *("approvals", "ast", "audit_jsonl", "budgets", "clients", "cmd", "compat", "keyring", "plans", "runs"),
-            *("enhance", "observed", "observers", "program_helpers", "rules", "search", "text", "undo"),
+            *("enhance", "observed", "observers", "program_helpers", "rules", "search", "skills", "text", "undo"),
         },
-        "doorward.server_key": {"price", "undo"},
+        "doorward.server_key": {"price", "skills", "undo"},
         "doorward.table": {
             *("approvals", "budgets", "plans", "policy.default", "policy.new", "policy.rules", "runs", "search"),
             *("observer", "observer_fail", "observers", "search_view", "search_views"),

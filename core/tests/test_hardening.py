@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import http.server
 import json
 import subprocess
 import sys
-import threading
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -421,41 +419,6 @@ async def test_a_body_is_cut_behind_what_was_removed(doorward_host: Any, monkeyp
             await gate.call("weather.fail")
     assert "canary" not in raised.value.body
     assert len(raised.value.body) < MAX_BODY_BYTES + 100
-
-
-class _Redirecting(http.server.BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        port = self.server.server_address[1]
-        to = {
-            "/elsewhere": f"http://localhost:{port}/guide",
-            "/metadata": "http://169.254.169.254/latest",
-            "/circle": "/circle",
-            "/odd": "http://[",
-            "/moved": "/guide",
-        }.get(self.path)
-        self.send_response(302 if to else 200)
-        self.send_header("Location" if to else "X-Here", to or "")
-        self.end_headers()
-        self.wfile.write(b"the guide")
-
-    def log_message(self, *args: Any) -> None:
-        pass
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("path", ["elsewhere", "metadata", "circle", "odd", "moved"])
-async def test_a_guide_is_not_followed_to_another_host(doorward_host: Any, path: str) -> None:
-    """Agents read what a guide says: who keeps it cannot make Doorward read what is in its own network. CONTRACT:
-    SEC-05."""
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Redirecting) as server:
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-        config = CONFIG + f'skills = "http://127.0.0.1:{server.server_port}/{path}"\n'
-        async with doorward_host.gateway(config) as gate:
-            report = (await gate.compile(force=True))["weather"]
-            names = gate.skills.names("local")
-        server.shutdown()
-    assert names == (["weather"] if path == "moved" else [])
-    assert any("guide" in warning for warning in report.warnings) == (path != "moved")
 
 
 async def test_a_program_of_wrong_names_does_not_keep_the_host_busy(doorward_host: Any) -> None:

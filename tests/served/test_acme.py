@@ -28,7 +28,8 @@ FOLDERS = [
     "core", "libs/auth_kit", "libs/http", "libs/text", "plugins/approvals", "plugins/audit_jsonl", "plugins/auth_static",
     "plugins/cache_sqlite", "plugins/cli", "plugins/compat", "plugins/dist", "plugins/durable_runs",
     "plugins/enhance", "plugins/guard_ast", "plugins/mcp_server", "plugins/mcp_upstream", "plugins/observed",
-    "plugins/openapi", "plugins/program_helpers", "plugins/sandbox_monty", "plugins/search", "plugins/secrets", "plugins/store_sqlite",
+    "plugins/openapi", "plugins/program_helpers", "plugins/sandbox_monty", "plugins/search", "plugins/secrets", "plugins/skills",
+    "plugins/store_sqlite",
 ]  # fmt: skip
 """What acme pins, and a plugin that it does not."""
 

@@ -49,7 +49,7 @@ from doorward.runs.admission import Admission
 from doorward.runs.discovery import Discovery
 from doorward.runs.execution import Execution
 from doorward.runs.helper_cards import MODULE, HelperCards
-from doorward.runs.helpers import Helpers
+from doorward.runs.helpers import RECORDED, Helpers
 from doorward.runs.program_cache import ProgramCache
 from doorward.runs.program_modules import Modules
 from doorward.runs.runner import Runs
@@ -61,7 +61,6 @@ from doorward.servers.background_refresh import BackgroundRefresh, after_the_sta
 from doorward.servers.compiler import Compiler
 from doorward.servers.reconfiguration import Reconfiguration
 from doorward.servers.registry import Servers
-from doorward.servers.skills import Skills
 from doorward.stores import MEMORY, Stores, chosen_store
 
 COMPILE_WAIT_SECONDS = 10.0
@@ -95,9 +94,8 @@ class Gateway:
         self.catalog = Catalog(stores.catalog, vouching and vouching())
         self._plain_search = PlainSearch(self.catalog)
         self.principals = Principals(loaded)
-        self.skills = Skills(loaded, self.principals, self.state)
         self.servers = Servers(loaded, plugins, self.catalog, self.principals, self.state, store)
-        self.compiler = Compiler(self.servers, self.catalog, self.skills, plugins, self.secrets)
+        self.compiler = Compiler(self.servers, self.catalog, plugins, self.secrets)
         self.executors = Executors(loaded, plugins, self.state)
         self.languages = Languages(self.executors, without_code=self.config.surface == "calls")
         policy, cards = Policy(loaded, self.principals, self.servers.upstreams), HelperCards()
@@ -117,7 +115,7 @@ class Gateway:
             self.search_engine,
         )
         self.modules = Modules(self.catalog, self.servers, self.discovery, self.services)
-        self.modules.add(MODULE, Helpers(self.discovery, self.skills).all)
+        self.modules.add(MODULE, Helpers(self.discovery).all, recorded=RECORDED)
         self.process = Process(self.state / "processes")
         self.artefacts = Artefacts(self.store, most=limits.kept, seconds=limits.kept_seconds)
         self._sessions = Sessions(most=limits.sessions, idle=limits.session_idle, process=self.process)
@@ -171,7 +169,7 @@ class Gateway:
             await gate.plugins.lifetimes.open()
             async with background_tasks() as background:
                 if compile:
-                    changes = Reconfiguration(loaded, gate.servers, gate.principals, gate.skills)
+                    changes = Reconfiguration(loaded, gate.servers, gate.principals)
                     due = partial(gate.plugins.hook.refresh_due, config=loaded.path, env_file=loaded.secrets.env_file)
                     refresh = BackgroundRefresh(
                         gate.servers, gate.compiler, gate.catalog, gate.config.refresh, changes, due

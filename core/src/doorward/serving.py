@@ -13,6 +13,7 @@ from doorward.config.config import Loaded
 from doorward.config.http_settings import HttpSettings, OAuthSettings
 from doorward.config.settings import can_come_in
 from doorward.config.urls import origin_of
+from doorward.data.cursors import page
 from doorward.data.quoting import apart, indented, told
 from doorward.host.files import shared_secret
 from doorward.host.logs import seldom
@@ -39,6 +40,7 @@ __all__ = [
     "kind_of",
     "may_take",
     "origin_of",
+    "page",
     "principal_of",
     "seldom",
     "shared_secret",

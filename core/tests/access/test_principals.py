@@ -67,7 +67,6 @@ cache = "memory"
 source = "fake"
 [servers.zephyr-vault]
 source = "zephyr"
-skills = "guide.md"
 expose = ["siphon_one"]
 [servers.zephyr-broken]
 source = "quagmire"
@@ -82,7 +81,6 @@ deny = ["weather.add_*"]
 def place(doorward_host: Any) -> Any:
     doorward_host.install("source", "zephyr", Zephyr)
     doorward_host.install("cache", "memory", MemoryCache)
-    (doorward_host.folder / "guide.md").write_text("# How to siphon")
     return doorward_host
 
 
@@ -154,17 +152,12 @@ async def everything(gate: Gateway, who: str) -> list[str]:
     for helper in gate.modules.helpers[MODULE]:
         if helper != "close_session":
             texts += [await said(theirs.call(f"doorward.{helper}", args, {})) for args in given]
-    texts += [str(gate.skills.names(who)), await said(_guide(gate, who))]
     return texts
-
-
-async def _guide(gate: Gateway, who: str) -> str:
-    return gate.skills.read("zephyr_vault", who)
 
 
 @pytest.mark.slow
 async def test_a_server_that_is_not_theirs_does_not_exist(place: Any) -> None:
-    """Neither listed, searched, described, imported, called, nor named by an error, a hint, a guide or a tool."""
+    """Neither listed, searched, described, imported, called, nor named by an error, a hint or a tool."""
     async with place.gateway(BOTH) as gate:
         bobs = "\n".join(await everything(gate, "bob"))
         alices = await everything(gate, "alice")
@@ -172,7 +165,7 @@ async def test_a_server_that_is_not_theirs_does_not_exist(place: Any) -> None:
     for word in HIDDEN:
         assert word in bobs.lower()
         assert word in "\n".join(unknown).lower()
-    for secret in ("quagmire", "siphon_two", "siphonoftwo", "how to siphon", "zephyr_vault_siphon_one"):
+    for secret in ("quagmire", "siphon_two", "siphonoftwo", "zephyr_vault_siphon_one"):
         assert not [text for text in alices if secret in text.lower()]
 
 
@@ -187,7 +180,6 @@ async def test_the_answer_is_that_of_what_is_not_there_at_all(place: Any) -> Non
                 "describe",
                 "search",
                 "server",
-                "skills",
                 "read_resource",
             ):
                 args = ("x", name) if helper == "search" else (name, "uri") if helper == "read_resource" else (name,)

@@ -314,7 +314,7 @@ async def changed(host: Host, gate: Any, text: str) -> None:
     from doorward.servers.reconfiguration import Reconfiguration
 
     if not hasattr(gate, "changes"):
-        gate.changes = Reconfiguration(gate.loaded, gate.servers, gate.principals, gate.skills)
+        gate.changes = Reconfiguration(gate.loaded, gate.servers, gate.principals)
     host.write(text)
     gate.changes._stamp = ()
     await gate.changes.look()

@@ -75,9 +75,9 @@ async def test_what_is_wrong_with_the_call_of_a_helper(doorward_host: Any) -> No
                 "doorward.call(function",
             ),
             (
-                "await doorward.skills(1, 2, 3)",
-                "doorward.skills: too many positional arguments",
-                "doorward.skills(server",
+                "await doorward.server(1, 2, 3)",
+                "doorward.server: too many positional arguments",
+                "doorward.server(name",
             ),
             ("await doorward.read(None)", "a handle of a file is wanted, not None", "doorward://results/"),
             (

@@ -271,6 +271,7 @@ def test_add_takes_every_key_of_a_server(cli: Cli, doorward_host: Any) -> None:
     """Core's keys beside the source's; a list is given word by word, and files are found from where one stands."""
     doorward_host.install("source", "spec", Spec)
     doorward_host.install("auth", "fake", Plain)
+    doorward_host.install_real("skills")
     for name in ("guide.md", "fix.yaml"):
         (doorward_host.folder / name).write_text("")
     given = [
@@ -493,9 +494,7 @@ def test_compile_as_json(project: Cli, doorward_host: Any) -> None:
 
 
 @pytest.mark.slow
-def test_compile_probes_when_it_is_told_to(
-    project: Cli, doorward_host: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_compile_probes_when_it_is_told_to(project: Cli, doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """`--probe` calls what only reads and needs no arguments, and says what was learnt and what failed. CONTRACT:
     SRC-23."""
     doorward_host.install_real("doorward-store-sqlite")

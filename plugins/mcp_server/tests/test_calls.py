@@ -219,16 +219,13 @@ async def test_helpers_are_called_as_functions_are(doorward_host: Any) -> None:
         assert "import" not in server
 
 
-async def test_guides_and_direct_tools_are_there_too(doorward_host: Any, tmp_path: Any) -> None:
+async def test_direct_tools_are_there_too(doorward_host: Any) -> None:
     """Where the operator has configured them; the instructions speak of no program."""
-    guide = tmp_path / "weather.md"
-    guide.write_text("Ask for Oslo.")
-    config = CALLS + f'expose = ["get_forecast"]\nskills = "{guide}"\n'
+    config = CALLS + 'expose = ["get_forecast"]\n'
     async with doorward_host.gateway(config) as gate, Client(build(gate)) as client:
         await gate.ready()
         names = [t.name for t in (await client.list_tools()).tools]
-        assert names[2:] == ["call_function", "list_skills", "get_server_skills", "weather_get_forecast"]
-        assert "Ask for Oslo" in (client.instructions or "")
+        assert names[2:] == ["call_function", "weather_get_forecast"]
         assert not any(word in (client.instructions or "") for word in ("execute_code", "program", "Python", "sandbox"))
 
 

@@ -10,7 +10,7 @@ from doorward import Gateway
 from doorward.data.cursors import cursor_at
 from doorward_mcp_server.server import build
 from doorward_mcp_server.tools import SERVERS_PER_PAGE
-from doorward_testing.many_servers import FEW, FUNCTIONS, Counted, Rows, configured, opened
+from doorward_testing.many_servers import FEW, FUNCTIONS, Counted, Rows, opened
 from mcp.client import Client
 
 pytestmark = pytest.mark.anyio
@@ -64,35 +64,3 @@ async def test_the_list_of_servers_is_one_page(place: Any, counted: Counted) -> 
     few, many = await opened(place, FEW, listed), await opened(place, MANY, listed)
     assert few == many
     assert few[1] < 60
-
-
-async def test_guides_are_listed_in_pages(place: Any) -> None:
-    """`list_skills`, the resources and the instructions are as long, and look at as many files, for many guides as for
-    some."""
-    size = 250
-    text = configured(size).replace('source = "rows"', 'source = "rows"\nskills = "guide.md"')
-    (place.folder / "guide.md").write_text("# Rows\n" + "Look at them. " * 5000)
-    async with place.gateway(text, compile=False) as gate, Client(build(gate)) as client:
-        looked: list[str] = []
-        file = gate.skills._file
-        gate.skills._file = lambda server: looked.append(server) or file(server)  # type: ignore[method-assign, func-returns-value]
-        assert len(client.instructions or "") < 2048
-        answer = await client.call_tool("list_skills", {})
-        again = await client.call_tool("list_skills", {"cursor": answer.structured_content["cursor"]})
-        assert len(answer.structured_content["skills"]) == len(again.structured_content["skills"]) == 100
-        assert len(looked) == 200
-        names, cursor = [], None
-        while True:
-            listed = await client.list_resources(cursor=cursor)
-            assert len(listed.resources) <= 102
-            names += [resource.name for resource in listed.resources]
-            if (cursor := listed.next_cursor) is None:
-                break
-        assert len(names) == len(set(names)) == size + 1
-        assert len(gate.skills.names("local")) == size
-        hint = ""
-        try:
-            gate.skills.read("none", "local")
-        except Exception as error:
-            hint = getattr(error, "hint", "")
-        assert 0 < len(hint) < 600

@@ -9,9 +9,10 @@ configuration has the table or the key, and then the plugin of its distribution 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError, WrapValidator, create_model
+from pydantic.fields import FieldInfo
 
 from doorward.config.settings import Config, ServerSettings
 from doorward.model.errors import ConfigError, DoorwardError
@@ -72,7 +73,8 @@ def _fields(kind: str, names: Iterable[str], index: Index) -> dict[str, Any]:
             given = type_of(entry, index)
             default = TypeAdapter(given).get_default_value()
             about: Any = {"default_factory": dict} if default is None else {"default": default.value}
-            found[name] = given, Field(**about, description=f"Of {entry.distribution}")
+            said = next((each.description for each in get_args(given) if isinstance(each, FieldInfo)), None)
+            found[name] = given, Field(**about, description=said or f"Of {entry.distribution}")
     return found
 
 

@@ -136,9 +136,6 @@ class ServerSettings(Settings):
     expose: list[str] = Field(
         [], description="Functions that are MCP tools of their own as well; each costs every client tokens"
     )
-    skills: str | None = Field(
-        None, description="A Markdown guide for agents: a path, relative to the configuration file, or a URL"
-    )
     on_request: bool = Field(
         False, description="Only programs may call it whose run names it in `functions`, or a model by `sampling`"
     )

@@ -40,6 +40,12 @@ class SourceHooks:
         the compile, with the functions that are served."""
 
     @hookspec
+    def compile_ended(self, server: str) -> Sequence[str] | None:
+        """Bring up to date what you keep for a server, and say what is wrong with it, a line each, for the warnings of
+        its compile. Fires after each compile of a server, by its configured name, also where nothing has changed or the
+        compile has failed. It may be an `async def`."""
+
+    @hookspec
     def refresh_due(self, config: Path, env_file: Path) -> None:
         """Bring the configuration up to date: what is written into its file `config`, with secrets in `env_file`, is
         served at once. Fires when `serve` has started, and every `refresh` seconds, in a thread of its own."""
@@ -201,12 +207,12 @@ OBSERVERS = {
 
 ADDITIONS = {
     *("agent_tools", "mcp_tools", "mcp_prompts", "mcp_resources", "http_pages", "mcp_server", "doctor_checks"),
-    "compile_warnings",
+    *("compile_warnings", "compile_ended"),
 }
 """Hooks that add something. Without it, everything else still works."""
 
-MAY_WAIT = ("guard_program",)
-"""Hooks that may be `async def`, within the time of the run."""
+MAY_WAIT = ("guard_program", "compile_ended")
+"""Hooks that may be `async def`; a guard within the time of the run."""
 
 SECONDS = {"doctor_checks": 30.0, "refresh_due": 30.0}
 """Hooks that are called in a thread, and the seconds after which one has failed."""

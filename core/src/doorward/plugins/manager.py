@@ -31,7 +31,7 @@ from doorward.plugins.block_watch import BlockWatch
 from doorward.plugins.checks import PROTOCOLS, driver_faults, hook_faults
 from doorward.plugins.failures import Failures, contained, said
 from doorward.plugins.hook_answers import Answer, answers_many, conforming
-from doorward.plugins.hooks import Hooks
+from doorward.plugins.hooks import AwaitedAnswer, Hooks
 from doorward.plugins.lifetimes import HookPlugin, Lifetimes
 from doorward.plugins.tables import TABLE_OF, require_tables
 
@@ -238,6 +238,12 @@ class Plugins:
                 who = answer.plugin if isinstance(answer, Answer) else PluginId("plugin", "a hook wrapper")
                 self.failures.told(who, hook, error)
         return found
+
+    async def lines(self, hook: str, **given: Any) -> list[str]:
+        """The lines that all plugins answer to a hook that may wait."""
+        answers = getattr(self.hook, hook)(**given)
+        found = [await answer if isinstance(answer, AwaitedAnswer) else answer for answer in answers]
+        return [line for answer in found for line in answer or ()]
 
     def change(self, server: str, functions: list[Function]) -> None:
         """Let plugins change the functions of a server.

@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.calls.artefacts import PREFIX, content_of
 from doorward.calls.files import handle
-from doorward.config.config import module_name
 from doorward.data.offload import aside
 from doorward.model.errors import InvalidArguments, LimitExceeded
 
 if TYPE_CHECKING:
     from doorward.runs.discovery import Discovery
     from doorward.runs.helper_context import Helper, HelperContext
-    from doorward.servers.skills import Skills
 
 
 _HANDLE_HINT = 'It has an "artefact"; its URI begins with doorward://results/.'
@@ -28,8 +26,8 @@ _HANDLE_HINT = 'It has an "artefact"; its URI begins with doorward://results/.'
 class Helpers:
     """The helpers of a gateway: `all` by name."""
 
-    def __init__(self, discovery: Discovery, skills: Skills) -> None:
-        self._discovery, self._skills = discovery, skills
+    def __init__(self, discovery: Discovery) -> None:
+        self._discovery = discovery
         self.all: Mapping[str, Helper] = {name: getattr(self, name) for name in HELPERS}
 
     async def servers(self, run: HelperContext) -> list[dict[str, Any]]:
@@ -117,15 +115,13 @@ class Helpers:
         """What can be done here, in a paragraph: servers, executors, limits."""
         return self._discovery.capabilities(run.program.principal, run.program.language)
 
-    async def skills(self, run: HelperContext, server: str | None = None) -> Any:
-        """The guide to a server, as Markdown. Without one: the servers that have a guide."""
-        whose = run.program.principal
-        return self._skills.names(whose) if server is None else self._skills.read(module_name(str(server)), whose)
-
     async def close_session(self, run: HelperContext) -> None:
         """End the session of this run, once its answer is there."""
         run.close_session()
 
+
+RECORDED = ("servers", "search", "describe", "server", "capabilities")
+"""Those whose answers depend on more than the calls of the run."""
 
 HELPERS: Mapping[str, Helper] = {name: method for name, method in vars(Helpers).items() if not name.startswith("_")}
 """All helpers, as functions whose first argument is their `Helpers`."""

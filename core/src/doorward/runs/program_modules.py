@@ -57,6 +57,7 @@ class Modules:
         self._discovery = discovery
         self.helpers: dict[str, Mapping[str, Helper]] = {MODULE: {}}
         self._services = services
+        self._recorded: set[str] = set()
         self._policy = discovery.policy
         self._denied: dict[tuple[str, Scope], tuple[Sequence[str], frozenset[str]]] = {}
         self._members: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {}
@@ -73,12 +74,14 @@ class Modules:
         *,
         calls: Mapping[str, str] | None = None,
         example: str = "",
+        recorded: Collection[str] = (),
     ) -> None:
         """Give programs another module, `doorward.NAME`, with these helpers, or `doorward` itself more of them.
 
         Each gets the run (see `HelperContext`), then the arguments of the program. Agents read the signatures and
         docstrings of those in `doorward`; `calls` says how some of these are called without a program, with an
-        `example`.
+        `example`. The answers of those that are `recorded` are stored with a run that is: they depend on more than its
+        calls.
 
         Raises: PluginError if there is such a module or helper, or if the module is called otherwise.
         """
@@ -88,8 +91,13 @@ class Modules:
         if not re.fullmatch(rf"{MODULE}(\.[a-z][a-z0-9_]*)?", module):
             raise PluginError(f"the module {module!r} of programs is not called {MODULE}.NAME")
         self.helpers[module] = {**self.helpers.get(module, {}), **helpers}
+        self._recorded.update(recorded if module == MODULE else ())
         if module == MODULE:
             self._discovery.cards.add(helpers, calls or {}, example)
+
+    def recorded(self, helper: str) -> bool:
+        """Whether the answers of a helper of `doorward` are stored with a run that is."""
+        return helper in self._recorded
 
     def usable_by(self, principal: str) -> Mapping[str, str]:
         """The configured names of the servers that a principal can use, by module name."""

@@ -48,9 +48,6 @@ MAX_CALLS_AT_ONCE = 64
 MODULE = "doorward"
 """The module of the helpers."""
 
-RECORDED = frozenset({"servers", "search", "describe", "server", "capabilities", "skills"})
-"""Helpers whose answers the journal has: they depend on more than the calls of the run."""
-
 MAX_FAILURES = 100
 """Failed calls of one run that are remembered, to recognise them in the program's error."""
 
@@ -223,7 +220,7 @@ class RunContext(RunModules):
         async def make(place: int = 0) -> Reply:
             return Reply(await self._modules.help(self, name, args, kwargs))
 
-        if self._recorder is None or name not in RECORDED:
+        if self._recorder is None or not self._modules.recorded(name):
             return await make()
         with self._suspension:
             large = is_large(args, kwargs)

@@ -28,7 +28,6 @@ from doorward.secrets.scrubber import answers_of
 from doorward.secrets.store import Secrets
 from doorward.servers.function_filters import narrowed, otherwise_called, renamed
 from doorward.servers.registry import Servers
-from doorward.servers.skills import Skills
 
 MAX_CONCURRENT_COMPILES = 8
 """Servers that `compile` compiles at the same time: most of the time is spent waiting for them."""
@@ -41,10 +40,9 @@ class Crashed(ServerError):
 class Compiler:
     """Compiles the servers of one gateway, each of them once at a time."""
 
-    def __init__(self, servers: Servers, catalog: Catalog, skills: Skills, plugins: Plugins, secrets: Secrets) -> None:
+    def __init__(self, servers: Servers, catalog: Catalog, plugins: Plugins, secrets: Secrets) -> None:
         self._servers = servers
         self._catalog = catalog
-        self._skills = skills
         self._plugins = plugins
         self._secrets = secrets
         self._locks: dict[str, anyio.Lock] = {}
@@ -81,17 +79,15 @@ class Compiler:
         return {name: report for name, report in reports.items() if report is not None}
 
     async def compile_one(self, name: str, *, force: bool = False, dry_run: bool = False) -> Report | None:
-        """Compile one server if its document or its configuration has changed, and refresh its guide in any case.
-        `None`: it is broken, or is no longer configured."""
+        """Compile one server if its document or its configuration has changed. `None`: it is broken, or is no longer
+        configured."""
         if name not in self._servers.configured:
             report = None
         else:
             with self._secrets.holds.of_call(module_name(name)):
                 report = await self._in_turn(name, force, dry_run)
-        wrong = await self._skills.refresh(name)
-        if wrong:
-            log.warning("skills_missing", server=name, why=wrong)
-        return replace(report, warnings=[*report.warnings, wrong]) if report and wrong else report
+        wrong = await self._plugins.lines("compile_ended", server=name)
+        return replace(report, warnings=[*report.warnings, *wrong]) if report and wrong else report
 
     def stale(self) -> list[str]:
         """The servers that have no compile under the present configuration in the catalog."""

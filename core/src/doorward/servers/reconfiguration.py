@@ -14,15 +14,14 @@ from doorward.model.errors import DoorwardError
 if TYPE_CHECKING:
     from doorward.access.principals import Principals
     from doorward.servers.registry import Servers
-    from doorward.servers.skills import Skills
 
 
 class Reconfiguration:
     """Watches the file of a configuration, and has its users switch to the servers that are in it now."""
 
-    def __init__(self, loaded: Loaded, servers: Servers, principals: Principals, skills: Skills) -> None:
+    def __init__(self, loaded: Loaded, servers: Servers, principals: Principals) -> None:
         self._loaded, self._servers = loaded, servers
-        self._users = principals, skills
+        self._principals = principals
         self._stamp = loaded.stamp
         self._in_use = {*loaded.config.plugins, *loaded.config.capabilities, *(entry.name for entry in loaded.owners)}
 
@@ -60,8 +59,8 @@ class Reconfiguration:
         servers = self._servers
         before = {name: servers.fingerprint(name) for name in servers.configured}
         self._loaded = loaded
-        for user in (*self._users, servers):
-            user.use(loaded)
+        self._principals.use(loaded)
+        servers.use(loaded)
         changed = [name for name in servers.configured if before.get(name) != servers.fingerprint(name)]
         gone = [name for name in {**before, **servers.broken} if name not in servers.configured]
         for name in (*changed, *gone):

@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import to_jsonable_python
+
 from doorward.access.effects import Effects
 from doorward.access.policy import wanted
 from doorward.access.principals import Principals
@@ -238,7 +240,8 @@ class Servers:
         given = [entry.given_by for entry in self._plugins.index.named("source", server.settings.source)]
         classes = self._loaded.config.policy.classes if server.settings.read_only else {}
         said = server.settings.model_dump(mode="json"), dict(server.options), str(self._loaded.folder), given
-        return digest(*said, *([classes] if classes else []))
+        owned = to_jsonable_python(server.owned, fallback=str)
+        return digest(*said, *(each for each in (classes, owned) if each))
 
     def key_of(self, server: str, key: str) -> Any:
         """What a key that belongs to a plugin says of a server, by the name of its module; `None` if it is absent."""

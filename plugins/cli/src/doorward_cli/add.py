@@ -9,11 +9,11 @@ from typing import Any, Union, get_args, get_origin
 
 import click
 from doorward import DoorwardError
-from doorward.configuration import ServerSettings
 from doorward.files import beside
 
 from doorward_cli.config_file import Before
 from doorward_cli.hidden import moved
+from doorward_cli.schema import owned
 from doorward_cli.servers import put_server, remove_server
 from doorward_cli.shared import Project, common, pairs, parsed, say
 from doorward_cli.suggest import compile_and_suggest
@@ -28,9 +28,11 @@ class _Sources(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         """Raises: PluginError if there is no such source."""
         from doorward.administration import Plugins
-        from doorward.configuration import find_index
+        from doorward.configuration import find_index, server_model_for
 
-        return _command(cmd_name, Plugins(find_index()).driver("source", cmd_name).Settings)
+        plugins = Plugins(find_index())
+        common_keys = server_model_for(owned(plugins, "server_key"), plugins.index)
+        return _command(cmd_name, common_keys, plugins.driver("source", cmd_name).Settings)
 
 
 add = _Sources(
@@ -38,15 +40,11 @@ add = _Sources(
 )
 
 
-def _command(source: str, model: Any) -> click.Command:
-    """The command that adds a server of this source. The first required key is an argument after the name; a key that
-    is a command line is the last argument, after `--`."""
+def _command(source: str, server: Any, model: Any) -> click.Command:
+    """The command that adds a server of this source, with the keys of every `server` and of its own `model`. The first
+    required key is an argument after the name; a key that is a command line is the last argument, after `--`."""
     fields = {field.alias or key: field for key, field in model.model_fields.items()}
-    core = {
-        key: field
-        for key, field in ServerSettings.model_fields.items()
-        if key not in ("source", "read_only", "disabled")
-    }
+    core = {key: field for key, field in server.model_fields.items() if key not in ("source", "read_only", "disabled")}
     first = next((key for key, field in fields.items() if field.is_required()), None)
     words = next((key for key, field in fields.items() if _format(field) == "command"), None)
     behind_dashes = f" Its {words} stands behind `--`." if words else ""
@@ -64,7 +62,7 @@ def _command(source: str, model: Any) -> click.Command:
             key: _value(field.annotation, text) for key, field in {**core, **fields}.items() if (text := given[key])
         }
         for key in both:
-            if key in (first, "skills") or _format(fields.get(key)) == "path":
+            if key == first or _format({**core, **fields}.get(key)) == "path":
                 both[key] = beside(project.config, both[key])
         env = project.env_file or project.config.parent / ".env"
         places = (project.config, env, env.with_name(".gitignore"))

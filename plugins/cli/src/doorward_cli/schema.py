@@ -35,8 +35,8 @@ def whole(plugins: Plugins) -> dict[str, Any]:
     from doorward.configuration import model_for, server_model_for
     from pydantic.json_schema import models_json_schema
 
-    Config = model_for(_owned(plugins, "table"), plugins.index)
-    ServerSettings = server_model_for(_owned(plugins, "server_key"), plugins.index)
+    Config = model_for(owned(plugins, "table"), plugins.index)
+    ServerSettings = server_model_for(owned(plugins, "server_key"), plugins.index)
     kinds = ("source", "auth", "executor", "store", "cache", "observer", "search_view", "plugin")
     found = {kind: _settings(plugins, kind) for kind in kinds}
     models = [Config, ServerSettings, *(model for by_name in found.values() for model in by_name.values())]
@@ -86,7 +86,7 @@ def whole(plugins: Plugins) -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **config, "$defs": definitions}
 
 
-def _owned(plugins: Plugins, kind: str) -> list[str]:
+def owned(plugins: Plugins, kind: str) -> list[str]:
     """The tables, or the keys of servers, whose owners can be used."""
     from doorward import ConfigError
     from doorward.configuration import model_for, server_model_for

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from doorward import ConfigError, MissingSecret, PluginError
-from doorward.configuration import RESERVED_NAMES, ServerSettings, module_name
+from doorward.configuration import RESERVED_NAMES, module_name
 
 from doorward_cli.config_file import change_config
 from doorward_cli.shared import Project
@@ -79,7 +79,7 @@ def _check(loaded: Loaded, name: str, table: Mapping[str, Any], later: bool) -> 
 
     if name in loaded.broken:
         raise loaded.broken[name]
-    options = {key: value for key, value in table.items() if key not in ServerSettings.model_fields}
+    options = dict(loaded.servers[name].options)
     plugins = Plugins(find_index())
     try:
         model = plugins.driver("source", table["source"]).Settings

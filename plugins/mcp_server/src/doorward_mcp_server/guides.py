@@ -1,24 +1,15 @@
 """The texts about Doorward itself that agents read.
 
-A test counts their tokens. They do not grow with the number of functions; only the guides and the direct tools that
-the operator has configured add to them.
+A test counts their tokens. They do not grow with the number of functions; only the direct tools that the operator has
+configured, and what plugins say, add to them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
-from doorward import ConfigError, Gateway
+from doorward import Gateway
 from doorward.serving import some
-
-MAX_INSTRUCTIONS_CHARACTERS = 2048
-"""Longest instructions: clients cut what is longer."""
-
-MAX_GUIDES_SHOWN = 10
-"""Guides whose text is put into the instructions, if there is room for it."""
-
-MAX_GUIDES_NAMED = 50
-"""Guides that the instructions may name: to check that one can be read takes time."""
 
 PYTHON = "python"
 """The language of programs about which nothing is said."""
@@ -119,8 +110,7 @@ def in_words_of(gate: Gateway, text: str) -> str:
 
 
 def instructions(gate: Gateway, exposed: Collection[str], principal: str) -> str | None:
-    """The first thing that the agent of a principal reads. Guides that owners of servers wrote are quoted if there is
-    room for them, and named in any case; the `exposed` functions are named, too."""
+    """The first thing that the agent of a principal reads. The `exposed` functions are named, too."""
     surface = gate.config.surface
     managed = gate.loaded.managed
     parts = [managed.branding.instructions] if managed and managed.branding.instructions else []
@@ -128,22 +118,4 @@ def instructions(gate: Gateway, exposed: Collection[str], principal: str) -> str
     if exposed:
         more = "" if surface == "calls" else " Prefer execute_code for more."
         parts.append(f"# Direct API Tools\nFor a single call there are tools: {some([*exposed], 400)}.{more}")
-    names, more = gate.skills.page(principal, MAX_GUIDES_NAMED)
-    if names:
-        how = "doorward.skills(server) in a program" if surface == "minimal" else "get_server_skills(server)"
-        parts.append(
-            f"# Server Skills\nRead the guide before you use its server: {some(names, 300)}{', …' * bool(more)}; "
-            f"{how} or the resource skills://SERVER."
-        )
-        for name in names[:MAX_GUIDES_SHOWN]:
-            guide = _guide(gate, name, principal)
-            if guide and sum(map(len, parts)) + 2 * len(parts) + len(guide) < MAX_INSTRUCTIONS_CHARACTERS:
-                parts.append(guide)
     return "\n\n".join(parts) or None
-
-
-def _guide(gate: Gateway, name: str, principal: str) -> str:
-    try:
-        return f"## {name}\n{gate.skills.read(name, principal).strip()}"
-    except ConfigError:
-        return ""

@@ -1,4 +1,4 @@
-"""The MCP resources: capabilities, guides to servers, functions, and results that were too large to show."""
+"""The MCP resources: capabilities, functions, and results that were too large to show."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 import mcp_types as t
 from doorward import DoorwardError, Gateway
-from doorward.configuration import module_name
 from doorward.values import in_a_line
 from mcp import MCPError
 
@@ -15,12 +14,8 @@ CAPABILITIES = "doorward://capabilities"
 FUNCTIONS = "doorward://functions/"
 RESULTS = "doorward://results/"
 
-SKILLS = "skills://"
-OWN_PREFIXES = ("doorward://", SKILLS)
-"""Beginnings of the URIs of Doorward's own resources."""
-
-GUIDES_PER_PAGE = 100
-"""Guides in one answer."""
+OWN_PREFIX = "doorward://"
+"""The beginning of the URIs of Doorward's own resources."""
 
 _CAPABILITIES = t.Resource(
     name="capabilities",
@@ -41,19 +36,9 @@ TEMPLATES = [
 ]  # fmt: skip
 
 
-def listed(gate: Gateway, principal: str, others: list[t.Resource], cursor: str | None) -> t.ListResourcesResult:
-    """The resources that can be listed for a principal: our own, the guides page by page, then `others`.
-
-    Raises: MCPError for a cursor that is not valid.
-    """
-    about: dict[str, Any] = {"mime_type": "text/markdown", "description": "Read it before you use the server."}
-    try:
-        names, following = gate.skills.page(principal, GUIDES_PER_PAGE, cursor)
-    except DoorwardError as error:
-        raise MCPError(t.INVALID_PARAMS, str(error)) from None
-    guides = [t.Resource(name=f"{name} skills", title=f"Guide to {name}", uri=SKILLS + name, **about) for name in names]
-    found = [*([] if cursor else [_CAPABILITIES]), *guides, *([] if following else others)]
-    return t.ListResourcesResult(resources=found, next_cursor=following or None)
+def listed(others: list[t.Resource]) -> t.ListResourcesResult:
+    """The resources that can be listed: our own, then `others`."""
+    return t.ListResourcesResult(resources=[_CAPABILITIES, *others])
 
 
 async def read(gate: Gateway, uri: str, principal: str) -> t.ReadResourceResult:
@@ -61,8 +46,6 @@ async def read(gate: Gateway, uri: str, principal: str) -> t.ReadResourceResult:
     try:
         if uri == CAPABILITIES:
             return _text(uri, gate.capabilities(principal))
-        if uri.startswith(SKILLS):
-            return _text(uri, gate.skills.read(module_name(uri.removeprefix(SKILLS)), principal), "text/markdown")
         if uri.startswith(FUNCTIONS):
             function = uri.removeprefix(FUNCTIONS).replace("/", ".", 1)
             (card,) = await gate.get_functions([function], principal=principal)
@@ -96,5 +79,5 @@ async def _page(gate: Gateway, uri: str, principal: str) -> t.ReadResourceResult
     return t.ReadResourceResult(contents=[t.TextResourceContents(uri=uri, mime_type=page.type, text=text, _meta=meta)])
 
 
-def _text(uri: str, text: str, type: str = "text/plain") -> t.ReadResourceResult:
-    return t.ReadResourceResult(contents=[t.TextResourceContents(uri=uri, mime_type=type, text=text)])
+def _text(uri: str, text: str) -> t.ReadResourceResult:
+    return t.ReadResourceResult(contents=[t.TextResourceContents(uri=uri, mime_type="text/plain", text=text)])

@@ -18,7 +18,7 @@ from doorward_mcp_server.output import Output
 from doorward_mcp_server.plugin_tools import Additions, PluginTools
 from doorward_mcp_server.suspended_calls import SuspendableCall, SuspendedCalls
 from doorward_mcp_server.tool import ServedTool, listed
-from doorward_mcp_server.tools import OTHER_TOOLS, PROGRAM_TOOLS
+from doorward_mcp_server.tools import TOOLS
 
 
 class ToolMaker(Protocol):
@@ -90,10 +90,8 @@ def tools_of(gate: Gateway) -> dict[str, tuple[AgentTool, str]]:
         return [(tool, whose) for tool in answer if tool.input_schema]
 
     of_plugins = [tool for given in gate.plugins.each("agent_tools", of_plugin) for tool in given]
-    first, last = ([(tool, "Doorward") for tool in tools] for tools in (PROGRAM_TOOLS, OTHER_TOOLS))
-    ours = {tool.name for tool, _ in (*first, *last)}
     found: dict[str, tuple[AgentTool, str]] = {}
-    for tool, whose in (*first, *(each for each in of_plugins if each[0].name not in ours), *last):
+    for tool, whose in (*((tool, "Doorward") for tool in TOOLS), *of_plugins):
         found.setdefault(tool.name, (tool, whose))
     return found
 

@@ -33,7 +33,7 @@ _PROMPT = t.Prompt(
 async def serving(gate: Gateway, changes: ChangeNotifier | None = None) -> AsyncIterator[Server[Any]]:
     """A server of this gateway, to be run over a transport. Within the block, clients are told of changes."""
     changes = changes or ChangeNotifier()
-    if gate.skills.configured or any(gate.servers.exposing()):
+    if any(gate.servers.exposing()):
         await gate.ready()  # the instructions name what is known only after compiling
     server = build(gate, changes)
     watching = asyncio.ensure_future(changes.watch(gate))  # no task group: it would wrap the errors of our caller
@@ -60,9 +60,7 @@ def build(gate: Gateway, changes: ChangeNotifier | None = None) -> Server[Any]:
 
     async def list_resources(ctx: Any, params: Any) -> t.ListResourcesResult:
         changes.remember(ctx)
-        return resources.listed(
-            gate, principal_of(ctx), additions.listed(t.Resource), params.cursor if params else None
-        )
+        return resources.listed(additions.listed(t.Resource))
 
     async def list_templates(ctx: Any, params: Any) -> t.ListResourceTemplatesResult:
         return t.ListResourceTemplatesResult(
@@ -71,7 +69,7 @@ def build(gate: Gateway, changes: ChangeNotifier | None = None) -> Server[Any]:
 
     async def read_resource(ctx: Any, params: t.ReadResourceRequestParams) -> Any:
         uri = str(params.uri)
-        if not uri.startswith(resources.OWN_PREFIXES) and (raw := additions.resource(uri)) is not None:
+        if not uri.startswith(resources.OWN_PREFIX) and (raw := additions.resource(uri)) is not None:
             return await told(f"the resource {uri}", raw.read, ctx, uri)
         return await resources.read(gate, uri, principal_of(ctx))
 

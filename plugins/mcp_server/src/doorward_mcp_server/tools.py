@@ -7,7 +7,6 @@ from functools import partial
 from typing import Annotated, Any
 
 from doorward import AgentTool, Outcome, ToolAnswer, ToolCaller
-from doorward.configuration import module_name
 from doorward.serving import indented
 
 from doorward_mcp_server.calling import read_on
@@ -16,9 +15,6 @@ from doorward_mcp_server.guides import MINIMAL
 
 SERVERS_PER_PAGE = 50
 """Servers in one answer of `list_servers`."""
-
-GUIDES_PER_PAGE = 100
-"""Guides in one answer of `list_skills`."""
 
 
 def _object(required: str = "", **properties: Any) -> dict[str, Any]:
@@ -34,8 +30,6 @@ _CARD = _object("function", function=_STRING, text=_STRING, error=_STRING)
 
 _reading = partial(AgentTool, read_only=True, open_world=False)
 _FIND = "Find functions by what they do. Best first."
-_GUIDES = "The servers to which there is a guide."
-_GUIDE = "The guide to a server, written by its owner. Read it before you use the server."
 _Seconds = Annotated[float | None, "Seconds"]
 
 
@@ -133,17 +127,6 @@ async def call_function(
     return outcome
 
 
-async def list_skills(caller: ToolCaller, cursor: str | None = None) -> ToolAnswer:
-    names, following = caller.gateway.skills.page(caller.principal, GUIDES_PER_PAGE, cursor)
-    lines = [*(names or ["No guide can be read."]), *([f"more with cursor={following!r}"] if following else [])]
-    return ToolAnswer({"skills": names} | ({"cursor": following} if following else {}), "\n".join(lines))
-
-
-async def get_server_skills(caller: ToolCaller, server: str) -> ToolAnswer:
-    guide = caller.gateway.skills.read(module_name(server), caller.principal)
-    return ToolAnswer({"server": server, "guide": guide}, guide)
-
-
 def _server_line(server: Mapping[str, Any]) -> str:
     if "broken" in server:
         return f"{server['name']}: {indented(server['broken'])}"
@@ -154,11 +137,7 @@ def _server_line(server: Mapping[str, Any]) -> str:
     return f"{server['name']}: {count}: {', '.join(server['first'])}{more}{note}{about}"
 
 
-def _has_guides(gateway: Any, principal: str) -> bool:
-    return bool(gateway.skills.configured)
-
-
-PROGRAM_TOOLS = (
+TOOLS = (
     _reading(
         list_servers, "List servers", "The servers whose functions can be called, and what the sandbox can do.",
         output_schema=_object("servers", servers={"type": "array"}, executors={"type": "array"}),
@@ -185,22 +164,11 @@ PROGRAM_TOOLS = (
         run_cached_code, "Run cached code",
         "Run a program that succeeded again, with other values for its top-level literals.",
     ),
-)  # fmt: skip
-OTHER_TOOLS = (
     AgentTool(
         call_function, "Call function", "", calls="Call a function. Look it up with get_functions first.",
         output_schema=_object(
             "ok", ok={}, value={}, cursor=_STRING, truncated={}, artefacts={}, error={}, notes={}
         ),
     ),
-    _reading(
-        list_skills, "List skills", _GUIDES, calls=_GUIDES, offered=_has_guides,
-        output_schema=_object("skills", skills=_NAMES, cursor=_STRING),
-    ),
-    _reading(
-        get_server_skills, "Get server skills", _GUIDE, calls=_GUIDE, offered=_has_guides,
-        output_schema=_object("server guide", server=_STRING, guide=_STRING),
-    ),
 )  # fmt: skip
-TOOLS = (*PROGRAM_TOOLS, *OTHER_TOOLS)
-"""The tools, in the order in which clients see them; those of plugins come behind the ones for programs."""
+"""The tools, in the order in which clients see them; those of plugins come behind."""

@@ -1,26 +1,22 @@
-"""Skills: the Markdown guides that owners of servers write for agents, from a file or by HTTP."""
+"""The guides of servers, from a file or by HTTP."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
-
-from doorward.config.config import Loaded, module_name
-from doorward.data.cursors import page
-from doorward.data.quoting import in_a_line, status
-from doorward.host import files
-from doorward.model.errors import ConfigError, ServerError, UnknownName
-from doorward.model.names import some
-from doorward.secrets.scrubber import answers_of
+from doorward import ConfigError, Gateway, ServerError, UnknownName
+from doorward.administration import answers_of
+from doorward.configuration import module_name
+from doorward.files import write_file
+from doorward.serving import page, some
+from doorward.values import in_a_line, status
 
 if TYPE_CHECKING:
     import httpx2
-
-    from doorward.access.principals import Principals
 
 MAX_GUIDE_BYTES = 256 * 2**10
 """Bytes of one guide."""
@@ -32,23 +28,23 @@ _MAX_REDIRECTS = 5
 _URL_PREFIXES = ("http://", "https://")
 
 
-class Skills:
-    """The guides of the configured servers. A file is read each time an agent asks for it. A URL is fetched by each
+class Guides:
+    """The guides of the servers of a gateway. A file is read each time an agent asks for it. A URL is fetched by each
     compile into the server's state folder, so reading its guide needs no network."""
 
-    def __init__(self, loaded: Loaded, principals: Principals, state: Path) -> None:
-        self._loaded = loaded
-        self._principals = principals
-        self._state = state
-        self.use(loaded)
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway, self._loaded = gateway, gateway.loaded
+        self._revision, self._known = -1, dict[str, tuple[str, str]]()
 
-    def use(self, loaded: Loaded) -> None:
-        """Use the guides of a configuration, at the start or when it was read again."""
-        self._places = {
-            module_name(name): (name, server.settings.skills)
-            for name, server in loaded.servers.items()
-            if server.settings.skills and not server.settings.disabled
-        }
+    @property
+    def _places(self) -> Mapping[str, tuple[str, str]]:
+        """The configured name of each server that has a guide, and where that is, by the name of its module."""
+        servers = self._gateway.servers
+        if self._revision != servers.revision:
+            said = {module: (name, servers.key_of(module, "skills")) for module, name in servers.modules.items()}
+            self._known = {module: place for module, place in said.items() if place[1]}
+            self._revision = servers.revision
+        return self._known
 
     @property
     def configured(self) -> bool:
@@ -65,7 +61,7 @@ class Skills:
         return [server for server in shown if self._file(server).is_file()], following
 
     def _theirs(self, principal: str) -> list[str]:
-        theirs = self._principals.rights(principal).modules
+        theirs = self._gateway.principals.rights(principal).modules
         return [server for server in self._places if server in theirs]
 
     def read(self, server: str, principal: str) -> str:
@@ -73,7 +69,7 @@ class Skills:
 
         Raises: UnknownName if there is none; ConfigError if it cannot be read.
         """
-        if server not in self._places or server not in self._principals.rights(principal).modules:
+        if server not in self._places or server not in self._gateway.principals.rights(principal).modules:
             guides, more = self.page(principal, 20)
             raise UnknownName(
                 f"there is no guide to {server[:100]!r}", hint=f"Guides: {some(guides)}{', …' * bool(more)}."
@@ -88,7 +84,7 @@ class Skills:
                 raw = opened.read(MAX_GUIDE_BYTES)
         except OSError as error:
             raise self._wrong(server, f"cannot be read: {error.strerror}") from None
-        return self._loaded.secrets.scrub(raw.decode("utf-8", "replace"), answers_of(server))
+        return self._gateway.secrets.scrub(raw.decode("utf-8", "replace"), answers_of(server))
 
     async def refresh(self, name: str) -> str | None:
         """Fetch the guide of a configured server again, if it is at a URL.
@@ -100,11 +96,11 @@ class Skills:
             return None
         try:
             place = self._places[server][1]
-            if place and place.startswith(_URL_PREFIXES):
+            if place.startswith(_URL_PREFIXES):
                 await _download(place, self._file(server))
             self._read(server)
         except (ConfigError, ServerError) as error:
-            self._loaded.secrets.scrub_error(error, answers_of(server))
+            self._gateway.secrets.scrub_error(error, answers_of(server))
             return in_a_line(error)
         except OSError as error:
             return f"the guide cannot be kept: {error.strerror}"
@@ -112,9 +108,8 @@ class Skills:
 
     def _file(self, server: str) -> Path:
         name, place = self._places[server]
-        assert place is not None
         if place.startswith(_URL_PREFIXES):
-            return self._state / "servers" / name / "skills.md"
+            return self._gateway.state / "servers" / name / "skills.md"
         return self._loaded.folder / Path(place).expanduser()
 
     def _wrong(self, server: str, why: str) -> ConfigError:
@@ -164,4 +159,4 @@ async def _download(url: str, file: Path) -> None:
     except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL) as error:
         why = status(error.response.status_code) if isinstance(error, httpx2.HTTPStatusError) else type(error).__name__
         raise ServerError(f"the guide {shown} cannot be had: {why}", hint="Check `skills` of the server.") from None
-    files.write(file, content, private=True, follow=False)
+    write_file(file, content, private=True, follow=False)
