@@ -499,7 +499,7 @@ def test_every_name_of_the_module_in_programs_is_documented() -> None:
     """The authors of executors read what `import doorward` gives a program: each helper, and the two errors."""
     names = rows("docs/plugins/executor.md", "### The module `doorward`")
     listed = {name for cell in names for name in re.findall(r"\w+", cell)} - {"name"}
-    assert listed == {*HELPERS, *IN_CALLS, "ApiError", "ToolError"}
+    assert listed == {*HELPERS, *IN_CALLS, "skills", "ApiError", "ToolError"}
 
 
 @pytest.mark.parametrize("name", ["Source", "Auth", "Cache", "Executor", "Sandbox", "Door", "Observer"])
