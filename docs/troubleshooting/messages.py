@@ -45,11 +45,11 @@ def messages() -> list[Message]:
 
 def _given_with_hints(module: Module) -> Iterator[tuple[str, str, str]]:
     """Class, message and hint, where the code gives a hint to an error or to the log."""
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         match node:
             case ast.Assign(targets=[ast.Attribute(attr="hint")], value=value):  # of an error that there is already
                 yield from (("", HOLE, _plain(advice)) for advice in module.texts(value, node))
-    for call in (node for node in ast.walk(module.tree) if isinstance(node, ast.Call)):
+    for call in (node for node in module.nodes if isinstance(node, ast.Call)):
         given = _arguments(module, call)
         name = next((name for name in _ADVICE if name in given), None)
         if name is None:
@@ -114,7 +114,7 @@ def _answered_with_hints(module: Module) -> Iterator[tuple[str, str, str]]:
     """In the module of hints for what Python says: the words that a message must have for each hint that it returns."""
     if module.file.name != "hints.py":
         return
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         above = module.parents.get(node)
         if isinstance(node, ast.Return) and node.value is not None and isinstance(above, ast.If):
             words = " / ".join(dict.fromkeys(_wanted(module, above.test)))

@@ -29,11 +29,12 @@ class Module:
     def __init__(self, file: Path) -> None:
         self.file = file
         self.tree = ast.parse(file.read_text(encoding="utf-8"))
-        self.parents = {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+        self.nodes = [*ast.walk(self.tree)]
+        self.parents = {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
         self.named: dict[str, Any] = {}
         """Functions (methods too), classes, and assigned values of the module."""
         self.imported: dict[str, tuple[str, str]] = {}
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, (*FUNCTION, ast.ClassDef)):
                 self.named.setdefault(node.name, node)
             elif isinstance(node, ast.ImportFrom) and node.module:

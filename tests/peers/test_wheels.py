@@ -51,7 +51,9 @@ async def test_one_line_launches_it(index: str, api: Api, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("place", ["{root}/core[standard]", "doorward[standard] @ git+file://{root}#subdirectory=core"])
-async def test_one_line_launches_a_checkout(api: Api, tmp_path: Path, place: str) -> None:
+async def test_one_line_launches_a_checkout(
+    api: Api, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, place: str
+) -> None:
     """`uvx --from` a checkout, or the URL of a git repository, as the command of a client of MCP: core and its plugins are
     built of that alone, and programs run. CONTRACT: CLI-09, DEP-04."""
     if not list(OTHERS.glob("editables-*.whl")):
@@ -60,7 +62,7 @@ async def test_one_line_launches_a_checkout(api: Api, tmp_path: Path, place: str
         absent("a git repository of Doorward")
     project = Project(tmp_path / "project", LIMITS + SHELF.format(url=api.url))
     project.env |= {
-        "UV_CACHE_DIR": str(tmp_path / "cache"),
+        "UV_CACHE_DIR": str(tmp_path_factory.getbasetemp() / "uv"),
         "UV_PYTHON_DOWNLOADS": "never",
         "UV_PYTHON": sys.executable,
     }
