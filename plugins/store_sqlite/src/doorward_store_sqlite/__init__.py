@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from doorward import ConfigError, Settings, StateError
-from doorward.engines import Blob, Change, Lease, Notify, Record, StaleLease, require_once
+from doorward.engines import Blob, Change, Lease, Named, Notify, Record, StaleLease, require_once
 from pydantic import Field
 
 from doorward_store_sqlite import statements
@@ -100,6 +100,9 @@ class SqliteStore:
 
     async def blob(self, name: str, start: int = 0, size: int | None = None) -> Blob | None:
         return await self._read(lambda db: statements.blob(db, name, start, size, self._clock()), None)
+
+    async def names(self, what: Named, *, after: str | None = None, limit: int = 1000) -> Sequence[str]:
+        return await self._read(lambda db: statements.names(db, what, after, limit, self._clock()), [])
 
     async def acquire(self, name: str, seconds: float) -> Lease | None:
         def acquire(db: sqlite3.Connection) -> Lease | None:
