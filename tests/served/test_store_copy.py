@@ -76,7 +76,7 @@ async def test_there_and_back(tmp_path: Path, postgres: str, api: Api) -> None:
     assert _rows(file) == before
 
     async def goes_on(agent: Agent) -> None:
-        again = await agent.call("run_cached", cache_id=cache_id)
+        again = await agent.call("run_cached_code", cache_id=cache_id)
         assert again["ok"], again
         assert await agent.value(f"import doorward\nlen(doorward.read({uri!r}))") == 400_000
 
