@@ -648,3 +648,10 @@ def test_the_gate_is_part_of_what_is_run() -> None:
     left_out = settings["report"]["omit"]
     assert len(left_out) < 10
     assert all(len(list(ROOT.glob(f"*/*/src{pattern.removeprefix('*')}"))) == 1 for pattern in left_out)
+
+
+def test_what_a_stranger_runs_comes_first() -> None:
+    """CI begins with the command of the README, with what a stranger has; uv trusts the machine's certificates."""
+    commands = re.findall(r"^(?!#).*\bmake (?!setup).*", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
+    assert commands[0].startswith("as_stranger make test")
+    assert re.search(r"^export UV_SYSTEM_CERTS := 1\b", (ROOT / "Makefile").read_text(), re.MULTILINE)

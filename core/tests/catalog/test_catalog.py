@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from doorward.catalog.catalog import Catalog
 from doorward.catalog.function_codec import Report, as_json, scrubbed
-from doorward.model.errors import PluginError
+from doorward.model.errors import PluginError, StateError
 from doorward.model.functions import Compiled
 from doorward_store_sqlite.catalog import SqliteCatalog
 from doorward_testing import check_light_import
@@ -114,6 +114,22 @@ def test_what_was_compiled_before_is_compiled_again(tmp_path: Path) -> None:
     assert [f.name for f in catalog.functions("s")] == ["get_it"]
     assert (catalog.reports()["s"].fingerprint, catalog.reports()["s"].settings) == ("", "the same")
     catalog.close()
+
+
+def test_what_we_have_stored_is_there_while_another_process_opens_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which locks it for a moment: who does not wait would see no function of a server that is compiled."""
+    store = SqliteCatalog(tmp_path / "catalog.db")
+    opens = store.open
+
+    def locked(*, patient: bool = True) -> Any:
+        if not patient:
+            raise StateError("another process holds it locked")
+        return opens(patient=patient)
+
+    monkeypatch.setattr(store, "open", locked)
+    assert stored(store, function("f")).names("s") == ("f",)
 
 
 def test_what_was_derived_before_is_there(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ class Catalog:
         self.integrity = integrity
         self.drop, self.check, self.touched = store.drop, store.check, store.touched
         self.derives, self.notes, self.texts = Derived(), Notes(), FunctionTexts()
-        self._broken = False
+        self._broken = self._has_stored = False
         try:
             self._opened = store.open() or EMPTY_CATALOG
         except StateError as error:  # programs that need no functions run all the same
@@ -83,8 +83,8 @@ class Catalog:
     @property
     def _reader(self) -> CatalogReader:
         if self._opened is EMPTY_CATALOG:  # another process may have stored something since
-            with contextlib.suppress(DoorwardError):
-                self._opened = self._store.open(patient=False) or EMPTY_CATALOG
+            with contextlib.suppress(DoorwardError):  # what we have stored is waited for, if others are opening it
+                self._opened = self._store.open(patient=self._has_stored) or EMPTY_CATALOG
         return self._opened
 
     @property
@@ -99,10 +99,12 @@ class Catalog:
         """Replace everything of a server: a reader sees the old or the new, a kill leaves the old. For threads.
 
         Raises: StateError, ConfigError."""
-        return write(
+        report = write(
             self._store, self.derives, self.notes, server, compiled, fingerprint=fingerprint, settings=settings, ms=ms,
             left_out=left_out, scrub=scrub, integrity=self.integrity,
         )  # fmt: skip
+        self._has_stored = True
+        return report
 
     def trusts(self, server: str) -> bool:
         """Whether what is stored of a server may be used."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -275,7 +276,8 @@ async def test_plans_belong_to_one_principal_and_expire(doorward_host: Any, writ
         plan = await planned(gate, principal="ada")
         eve = await gate.services[PLANS].commit(plan, principal="eve")
         assert eve.error.message == f"there is no plan '{plan}'"
-        monkeypatch.setattr("doorward_durable_runs.journal.journals.time.time", lambda: 4e9)
+        later = SimpleNamespace(time=lambda: 4e9)  # for who commits, not for the sweep, which would remove it
+        monkeypatch.setattr("doorward_durable_runs.journal.journals.time", later)
         assert "older than plans are kept" in (await gate.services[PLANS].commit(plan, principal="ada")).error.message
     assert writes() == []
 
