@@ -12,7 +12,7 @@ export XDG_STATE_HOME := $(CURDIR)/.venv/state
 export PYTHONDONTWRITEBYTECODE :=# each process that a test starts would compile all that it imports
 DISTRIBUTIONS := core $(wildcard libs/* plugins/*) examples/demo
 
-.PHONY: setup demo quick test test-all coverage peers shuffle lint tox wheels bench lock clean
+.PHONY: setup demo quick test test-all coverage peers shuffle lint tox together wheels bench lock clean
 setup: .venv/ready
 
 .venv/ready: requirements-dev.txt $(DISTRIBUTIONS:%=%/pyproject.toml)
@@ -43,9 +43,9 @@ test: setup
 	rm -rf $(ABSENT)
 	$(BIN)/python -m pytest $(FIRST) --absent $(ABSENT)/test tests/served/test_main_job.py $(wildcard libs) plugins core/tests tests/test_*.py
 
-# Every test, once: those of each distribution with that alone, then what crosses them; at last what counts things of the whole machine.
-test-all: tox
-	$(BIN)/tox run -e together
+# Every test, once: those of each distribution with that alone, and what crosses them, side by side with --jobs; at last what counts
+# things of the whole machine.
+test-all: tox together
 	.tox/together/bin/python -m pytest -p randomly --absent $(ABSENT)/together.alone -m alone tests
 
 # What the last `make test` or `make test-all` skipped because something was absent, where it was skipped. Now nothing may be.
@@ -84,6 +84,9 @@ lint: setup
 
 tox: wheels
 	$(TOX) --skip-env together
+
+together: wheels
+	$(BIN)/tox run -e together
 
 export TOX_WHEELS := $(CURDIR)/.venv/wheels
 TOX := $(BIN)/tox run-parallel --parallel $(WORKERS) --parallel-no-spinner

@@ -8,7 +8,7 @@ that name.)
   each time (the profile `same`); new ones are tried by `make test-all`, and many of them by `make shuffle`.
 * A server of the standard library keeps as many connections waiting as any test opens at once.
 * A test that needs what is absent is skipped with "… is absent: …". `--absent FILE` lists these, for `make peers`;
-  under DOORWARD_PEERS=required, which that sets, they fail.
+  under DOORWARD_PEERS=required, which that and `.ci/run` set, they fail.
 """
 
 from __future__ import annotations
@@ -136,10 +136,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with most slow tests come first, in whatever order the others are: at the end no worker waits for another
-    one's long file."""
+    """Those of real peers come first, then files with most slow tests, in whatever order the others are: at the end no
+    worker waits for another one's long file."""
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
-    items.sort(key=lambda item: -slow[item.path])
+    items.sort(key=lambda item: (not item.nodeid.startswith("tests/peers/"), -slow[item.path]))
 
 
 PARTED = re.compile(r"tests/escape/test_escape\.py::.*?\[(?:monty|nsjail|docker)-")

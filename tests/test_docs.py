@@ -342,9 +342,7 @@ def test_the_tests_are_run_by_make_test() -> None:
     rules = dict(re.findall(r"^([a-z-]+): .*\n((?:\t.*\n)+)", text_of("Makefile"), re.MULTILINE))
     for target in ("quick", "test"):
         assert rules[target].splitlines()[-1].startswith("\t$(BIN)/python -m pytest $(FIRST) "), target
-    everything = rules["test-all"].splitlines()
-    assert everything[0] == "\t$(BIN)/tox run -e together"
-    assert " -m pytest " in everything[1]
+    assert " -m pytest " in rules["test-all"]
     first = re.search(r'^FIRST := .* -m "(.*)"$', text_of("Makefile"), re.MULTILINE)
     assert first is not None
     assert first[1] == "not slow and not alone or essential", "what starts containers is slow"

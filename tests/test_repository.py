@@ -519,7 +519,8 @@ def test_every_test_is_run_by_something() -> None:
     assert re.search(r"^    core: .*pytest.* core/tests$", tox, re.MULTILINE)
     assert re.search(r"^    !core-.*: .*pytest.* plugins/\{env_name\}/tests$", tox, re.MULTILINE)
     assert re.search(r'^    together: .*pytest.* -m "not alone" tests examples$', tox, re.MULTILINE)
-    assert re.search(r"^test-all: tox\n\t\$\(BIN\)/tox run -e together\n\t.* -m alone tests$", makefile, re.MULTILINE)
+    assert re.search(r"^test-all: tox together\n\t.* -m alone tests$", makefile, re.MULTILINE)
+    assert re.search(r"^together: wheels\n\t\$\(BIN\)/tox run -e together$", makefile, re.MULTILINE)
     assert "slow" not in tox, "what `make test` leaves out is run there"
 
 

@@ -207,15 +207,19 @@ async def test_outside_it_is_nobody(api: Api, tmp_path: Path) -> None:
         mine = asyncio.ensure_future(agent.run("import shelf, time\nshelf.mark(name='outside')\ntime.sleep(20)"))
         assert await asyncio.to_thread(api.marked, "outside")
         outer = [pid for pid, _ in descendants(os.getpid()) if fields_of(pid).get("Name") == "nsjail"]
-        users = {fields_of(pid)["Uid"].split()[0] for jail in outer for pid, _ in descendants(jail)}
+        inside = [fields_of(pid) for jail in outer for pid, _ in descendants(jail)]
+        users = {fields["Uid"].split()[0] for fields in inside if fields}
         mine.cancel()
     assert "4321" in users
     assert "0" not in users
 
 
 def fields_of(pid: int) -> dict[str, str]:
-    """What the kernel says of a process that lives."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    """What the kernel says of a process; nothing of one that has ended meanwhile."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return {}
     return {name: value for name, _, value in (line.partition(":\t") for line in lines)}
 
 
