@@ -131,7 +131,7 @@ async def test_no_way_leads_past_it(gateway: Any, how: str) -> None:
     """Values, bytes with their names, errors with message, hint and body, headers and what is said about pages."""
     async with gateway(redacts=Redacts()) as gate:
         heard: list[Any] = []
-        gate.on_answer(lambda call, reply: heard.append(reply.value))
+        gate.on_answer(lambda call, reply: heard.append(reply))
         run = gate.execution.of_call("local")
         seen: list[Any] = []
         for helper in ("other.get", "doorward.replies.reply"):

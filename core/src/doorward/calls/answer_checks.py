@@ -68,8 +68,15 @@ class AnswerChecks:
             left, _ = await self._value(call, Reply(reply.left), run, scope, of=str)
         if following is not None:
             following = await self._next_arguments(call, following, scope)
-        about = reply.type, reply.name, following, reply.link, left, reply.items, reply.status, shown
-        return Reply(value, *about, size), size + more
+        about = (
+            following,
+            reply.link,
+            left,
+            reply.items,
+            reply.status,
+            shown,
+        )  # a file's type and name are in its handle
+        return Reply(value, "", "", *about, size), size + more
 
     async def _value(
         self, call: Call, reply: Reply, run: CallContext, scope: Scope, *, of: type = object
