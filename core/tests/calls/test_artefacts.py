@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 from doorward import Failure, Program, ProgramResult
+from doorward.calls import answer_checks
 from doorward.calls.artefacts import base_name
-from doorward.model.errors import DoorwardError
+from doorward.engines import PutBlob
+from doorward.model.errors import DoorwardError, StateError
 
 from ..conftest import CONFIG, InProcess, MemoryCache
 
@@ -119,3 +121,53 @@ async def test_a_handle_as_a_parameter_is_its_uri(files: Any) -> None:
         assert (other.error.type, "'data'" in other.error.message) == ("InvalidArguments", True)
         free = {"artefact": uri, "mine": 1}
         assert (await gate.execute("data", params={"data": free})).value == free
+
+
+async def test_files_that_cannot_be_stored_are_told(files: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The outcome stays what it is, with a note; a single call has no place for one, and is an error."""
+    async with files.gateway(FILES + "[limits]\ninline = 50\n") as gate:
+        commit = gate.store.commit
+
+        async def full(*changes: Any, **more: Any) -> int:
+            if any(isinstance(change, PutBlob) for change in changes):
+                raise StateError("the disk is full")
+            return await commit(*changes, **more)
+
+        monkeypatch.setattr(gate.store, "commit", full)
+        for code in ("door.keep(b'1', 'text/csv', 'a.csv').uri and 7", "'x' * 1000"):
+            outcome = await gate.execute(code)
+            assert outcome.ok
+            assert "cannot be kept: the disk is full" in outcome.notes[-1]
+        assert (await gate.answer("weather.raw")).ok
+        with pytest.raises(StateError, match="full"):
+            await gate.call("weather.raw")
+        monkeypatch.undo()
+        again = await gate.execute("door.keep(b'1', 'text/csv', 'a.csv').uri")
+        assert (await gate.file(again.artefacts[0].uri)).content == b"1"
+
+
+@pytest.mark.parametrize("held", [2**24, 1])
+async def test_a_file_is_there_for_the_next_call(
+    doorward_host: Any, monkeypatch: pytest.MonkeyPatch, held: int
+) -> None:
+    """Of the same program, before it is stored; what is much is stored at once. Afterwards it is there for all."""
+    monkeypatch.setattr(answer_checks, "_HELD_BYTES", held)
+    async with doorward_host.gateway(CONFIG) as gate:
+        stored: list[str] = []
+        commit = gate.store.commit
+
+        async def noted(*changes: Any, **more: Any) -> int:
+            stored.extend(change.name for change in changes if isinstance(change, PutBlob))
+            return await commit(*changes, **more)
+
+        monkeypatch.setattr(gate.store, "commit", noted)
+        await gate.ready()
+        run = gate.execution.of_call("local")
+        handle = await run.call("weather.raw", (), {})
+        assert len(stored) == (0 if held > 1 else 1)
+        content = (await run.open(handle["artefact"])).content
+        assert content
+        assert not await run.is_foreign(handle["artefact"])
+        await run.store_files()
+        assert len(stored) == 1
+        assert (await gate.file(handle["artefact"])).content == content
