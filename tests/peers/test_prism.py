@@ -89,16 +89,20 @@ FAULTS: dict[str, dict[str, str]] = {
 }
 """By document and operation: why what Prism objects to is not the fault of the request."""
 
+SHARES = {"github.json.zst": 3}
+"""Where one operation of so many is called, and each that Prism objects to: Prism needs a twentieth of a second for each."""
+
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 async def test_prism_objects_to_nothing(name: str, tmp_path: Path) -> None:
     """With required arguments, and with all of them."""
     operations, headers = DOCUMENTS[name]
+    faults = FAULTS.get(name, {})
     async with mocked(name, tmp_path, headers=headers) as (gate, tap):
         functions = [f for f in gate.catalog.functions("api") if f.route.split()[0] in ("GET", "POST")]
-        calls = [call for function in functions for call in await both(gate, tap, function)]
-    assert len(functions) == operations
-    faults = FAULTS.get(name, {})
+        assert len(functions) == operations
+        some = [f for number, f in enumerate(functions) if number % SHARES.get(name, 1) == 0 or f.route in faults]
+        calls = [call for function in some for call in await both(gate, tap, function)]
     wrong = [call for call in calls if call.wrong and call.route not in faults]
     assert not wrong, "\n".join(call.told() for call in wrong)
     assert faults.keys() == {call.route for call in calls if call.wrong}, "a fault is gone: take it off the list"
