@@ -147,6 +147,26 @@ def test_a_meaning_never_leads_the_word_itself(every: list[Function], word: str)
     assert has.isdisjoint(found[found.index(meant.qualified) :] if has and meant.qualified in found else [])
 
 
+def test_of_a_long_question_the_words_count() -> None:
+    """Who has more of them comes before who is called `find`, which a short question asks for."""
+    of = index(
+        [
+            Function("facts", "find_publication_year", "", "Find the year in which a book was published"),
+            Function(
+                "facts",
+                "get_figures",
+                "",
+                "Figures of a country",
+                "How many people, and veterans among them, there were in the United States in a year",
+            ),
+            Function("facts", "find_state", "", "Find a state by its name"),
+            Function("facts", "list_books", "", "List books of an author"),
+        ]
+    )
+    assert asked(of, "How many veterans were there in the United States in the year 1954?")[0] == "facts.get_figures"
+    assert asked(of, "find the state Utah")[0] == "facts.find_state"
+
+
 def test_a_proper_name_asks_for_a_search() -> None:
     """Who has only a name cannot call what needs an id."""
     of = index([

@@ -88,13 +88,12 @@ class Concept:
 @dataclass(frozen=True, slots=True)
 class Question:
     """A query, understood. `written` are its words as they are; `kinds` are the actions that are wanted, with how much,
-    up to 1; `sure`, if the query names them. `names`: it calls something by its name. `tags` must all match; one may
+    up to 1. `names`: it calls something by its name. `tags` must all match; one may
     end with `*`. `same` is the digest of its words."""
 
     concepts: tuple[Concept, ...]
     written: tuple[str, ...]
     kinds: Mapping[str, float]
-    sure: bool
     names: bool
     tags: tuple[str, ...]
     same: int
@@ -114,12 +113,10 @@ def read(text: str) -> Question:
     words = list(dict.fromkeys(spoken))[:MAX_WORDS]
     stems = {stem(word) for word in words}
     telling = {stem(word) for word in words if word not in STOP_WORDS} or stems
-    kinds, sure = _wanted(words, spoken)
     return Question(
         tuple(_concepts(stems, telling, [*map(stem, spoken)])),
         tuple(sorted(words)),
-        kinds,
-        sure,
+        _wanted(words, spoken),
         _names_something(text),
         tags,
         digest(everything),
@@ -135,10 +132,10 @@ def _tag(asked: str) -> str:
     return tag(asked) + "*" * asked.endswith("*")
 
 
-def _wanted(words: Sequence[str], spoken: Sequence[str]) -> tuple[Mapping[str, float], bool]:
-    """The kinds of action that are wanted, and whether the words name them; else what reads. Each verb has votes, and
-    the kinds with most of them count 1. A verb has its plain form: `sets` and `links` are things, `changed` and
-    `running` say which ones."""
+def _wanted(words: Sequence[str], spoken: Sequence[str]) -> Mapping[str, float]:
+    """The kinds of action that are wanted; what reads, if the words name none. Each verb has votes, and the kinds
+    with most of them count 1. A verb has its plain form: `sets` and `links` are things, `changed` and `running` say
+    which ones."""
     votes: dict[str, float] = dict.fromkeys(KINDS, 0.0)
     verbs = _dictionary().verbs
     if not _QUESTION_WORDS.isdisjoint(words):
@@ -147,12 +144,12 @@ def _wanted(words: Sequence[str], spoken: Sequence[str]) -> tuple[Mapping[str, f
         plain = len(verb) > 1 or stem(verb[0]) in _PLAIN_VERBS
         for kind in verbs[verb]:
             votes[kind] += _PLAIN_VOTES if plain else _VERB_VOTES
-    if not (sure := any(votes.values())):
+    if not any(votes.values()):
         votes |= dict.fromkeys(READING_KINDS, 1.0)
     most = max(votes.values())
     if votes["list"] == votes["get"] == most and _several(words):
         votes["get"] *= _GET_OF_SEVERAL
-    return {kind: count / most for kind, count in votes.items() if count}, sure
+    return {kind: count / most for kind, count in votes.items() if count}
 
 
 def _several(words: Iterable[str]) -> bool:

@@ -2,15 +2,16 @@
 
 * BM25F over all fields: rare words count more, and words in names more than in descriptions.
 * Words of the same meaning count for a word, if they stand in a name, a summary, a path or a tag; less than itself.
+* Plain BM25 over the words as they are written.
 * How much of a function's own name and summary the question explains. `list_users` fits "users" better than
   `list_users_of_teams_of_organizations` does.
 * Whether the function does what the verbs ask for, or searches, if the question calls something by a name.
 * Whether it gives what one of the best functions needs.
 * What earlier use says: see `doorward.learning`.
 
-What is explained and what is done count together at most as much as the words, and fade with the length of a question:
-a story has words that explain anything. What plain BM25 finds first is always among the first ten. The weights were
-found by trying, on questions that `benchmarks/README.md` names.
+A short question needs what we know of meanings. The longer one is, the less these count, and the more does plain BM25:
+a story has words that mean anything. What plain BM25 finds first is always among the first ten. The weights were found
+by trying, on questions that `benchmarks/README.md` names.
 """
 
 from __future__ import annotations
@@ -40,25 +41,18 @@ PART_WEIGHT = 0.5
 VERB_WEIGHT = 0.5
 """How much a verb such as `list` weighs, compared with equally rare words."""
 
-UBIQUITOUS_SHARE = 0.5
-"""A word that a larger share of the functions that are searched has stands for no other word: it says nothing. Twenty
-more may have it: in a small catalog half of all is little."""
+SHORT, PLAIN_WEIGHT = 4, 0.6
+"""The concepts of a short question: of more, words of the same meaning count the less, and plain BM25 up to this."""
 
 NAME_BONUS, SUMMARY_BONUS = 0.4, 0.2
 """What it adds to words that fit best (1) if the question explains all of a function's name, of its summary."""
 
-KIND_BONUS, LIKELY_KIND_BONUS = 0.3, 0.15
-"""What it adds if a function does what is wanted, or what is wanted most often."""
+KIND_BONUS, NAMED_BONUS = 0.3, 0.25
+"""What it adds if a function does what is wanted most; and if it searches, where the question has a proper name or
+quotes one: who has only a name must search first."""
 
-NAMED_BONUS = 0.25
-"""What it adds to search, if the question has a proper name or quotes one: who has only a name must search first."""
-
-ITSELF_BONUS, ONLY_WORD_BONUS = 0.05, 5.0
-"""What it adds to have a word of the question itself in brief, and not only one of its meaning; and if the question has
-no other word, which puts them before all who have only its meaning."""
-
-MOST_BONUS = 1.0
-"""What these add together at most: as much as the words that fit best."""
+ONLY_WORD_BONUS = 5.0
+"""What it adds to have in brief the only word of a question: who has it comes before all who have only its meaning."""
 
 SERVER_BONUS, OTHERS_SHARE = 0.2, 0.02
 """What it adds to be of a server that the question names; and when the name of a server is no mere word: the functions
@@ -70,14 +64,11 @@ SAME_BONUS = 100.0
 DEPRECATED_PENALTY, DELETES_PENALTY = 0.2, 0.25
 """What it takes to be deprecated, and to delete what nobody wants to have deleted."""
 
-FADING_CONCEPTS = 8
-"""What a question explains and wants fades if it has more concepts than this."""
-
 PLAIN_FIRST, PLAIN_PLACES = 3, 10
 """So many of the best by plain BM25 are among the first so many."""
 
 WELL, WELL_OF_BEST = 0.1, 0.5
-"""A function fits well if it has at least this share of what the words of a question say, less if that fades, and this
+"""A function fits well if it has at least this share of what the words of a question say, less if it is long, and this
 share of what the best one has."""
 
 Array = NDArray[Any]
@@ -116,9 +107,8 @@ class Ranking:
         self.concepts = understood(index, question.concepts, among)
         self._of = self._searched()
         self._hit = np.zeros(index.size, bool)
-        self._itself = np.zeros(index.size, bool)
         self._well = np.zeros(index.size, bool)
-        self._fading = min(1.0, FADING_CONCEPTS / max(1, len(self.concepts)))
+        self._short = min(1.0, SHORT / max(1, len(self.concepts)))
 
     def best(self, most: int) -> Ranked:
         """The first of the ranking; of all functions in their order, if the question has no words."""
@@ -176,13 +166,16 @@ class Ranking:
             said += weight
         if (most := float(scores.max(initial=0))) > 0:
             scores /= most
-        if most >= WELL * self._fading * said:
+        if most >= WELL * self._short * said:
             self._well = scores >= WELL_OF_BEST
+        if self._short < 1 and (most := float(self._plain.max(initial=0))) > 0:
+            scores += PLAIN_WEIGHT * (1 - self._short) / most * self._plain
         explained_name, explained_summary = self._explained()
-        bonus = NAME_BONUS * explained_name + SUMMARY_BONUS * explained_summary + self._wanted()
-        scores += np.minimum(self._fading * bonus, MOST_BONUS)
-        only_word = sum(not concept.plain for concept in self.concepts) == 1
-        scores[self._itself] += ONLY_WORD_BONUS if only_word else ITSELF_BONUS
+        scores += NAME_BONUS * explained_name + SUMMARY_BONUS * explained_summary + self._wanted()
+        telling = [concept for concept in self.concepts if not concept.plain]
+        if len(telling) == 1:
+            own = self._only(index.having(telling[0].phrase))
+            scores[own.functions[own.places & IN_BRIEF > 0]] += ONLY_WORD_BONUS
         scores[index.deprecated] -= DEPRECATED_PENALTY
         for concept in self.concepts:
             scores += SERVER_BONUS * self._of_named(concept.phrase)
@@ -205,12 +198,10 @@ class Ranking:
                 alone = self._only(self.index.postings(word))
                 _raise(fit, alone.functions, PART_WEIGHT * alone.full)
         _raise(fit, own.functions, own.full)
-        if not concept.plain:
-            self._itself[own.functions[own.places & IN_BRIEF > 0]] = True
         for phrase, weight in concept.phrases.items():
-            meant = self._only(self.index.having(phrase)) if phrase != concept.phrase else own
-            if phrase != concept.phrase and 0 < meant.functions.size <= UBIQUITOUS_SHARE * self._of + 20:
-                _raise(fit, meant.functions, MEANING_WEIGHT * weight * meant.brief)
+            if phrase != concept.phrase:
+                meant = self._only(self.index.having(phrase))
+                _raise(fit, meant.functions, MEANING_WEIGHT * self._short * weight * meant.brief)
                 commonest = max(commonest, meant.functions.size)
         self._hit |= fit > 0
         in_texts = int((own.places & IN_TEXTS > 0).sum())  # an answer that has a field makes its name no common word
@@ -265,7 +256,7 @@ class Ranking:
         for kind, share in wanted.items():
             does = kinds & (1 << KINDS.index(kind)) > 0
             bonus[does] = np.maximum(bonus[does], share)
-        bonus *= KIND_BONUS if self.question.sure else LIKELY_KIND_BONUS
+        bonus *= KIND_BONUS
         if self.question.names:
             bonus += NAMED_BONUS * (kinds & (1 << KINDS.index("search")) > 0)
         if "delete" not in wanted:
@@ -284,16 +275,22 @@ class Ranking:
 
     @cached_property
     def plain_first(self) -> Sequence[int]:
-        """The best by plain BM25 over the words as they are written."""
-        scores = np.zeros(self.index.size, np.float32)
-        for word in self.question.written:
-            found = self._only(self.index.postings(WRITTEN + word))
-            scores[found.functions] += self._rarity(found.functions.size) * found.full
+        """The best by plain BM25."""
+        scores = self._plain
         having = np.flatnonzero(scores)
         if having.size > PLAIN_FIRST:  # to sort all of them takes as long as everything else
             having = having[scores[having] >= np.partition(scores[having], -PLAIN_FIRST)[-PLAIN_FIRST]]
         best: list[int] = having[np.argsort(-scores[having], kind="stable")][:PLAIN_FIRST].tolist()
         return [function for function in best if self._hit[function]]
+
+    @cached_property
+    def _plain(self) -> Array:
+        """How well functions fit by plain BM25 over the words as they are written."""
+        scores = np.zeros(self.index.size, np.float32)
+        for word in self.question.written:
+            found = self._only(self.index.postings(WRITTEN + word))
+            scores[found.functions] += self._rarity(found.functions.size) * found.full
+        return scores
 
 
 def _raise(fit: Array, functions: Array, to: Array) -> None:
