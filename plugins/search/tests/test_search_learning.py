@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+import structlog
 from doorward import Gateway, StateError
 from doorward_search.learning.learning import MAX_OF_ONE, MAX_UNWRITTEN
 from doorward_search.learning.lessons import HALF_LIFE_SECONDS, WORD, Amount, Lesson
@@ -13,7 +14,7 @@ from doorward_search.learning.run_record import RunRecord
 from doorward_search.learning.stored_lessons import StoredLessons
 from doorward_testing.shop import CONFIG, Shop
 
-from .conftest import learning
+from .conftest import engine, learning, plugin_of
 
 pytestmark = pytest.mark.anyio
 
@@ -272,6 +273,27 @@ async def test_a_file_that_cannot_be_used_stops_nothing(shop: Any, monkeypatch: 
         assert (await gate.execute("1 + 1")).value == 2
         assert len(learning(gate)._unwritten)
     assert [event for event in said if event != "rate_not_shared"] == ["lessons_not_written"]  # no file can be opened
+
+
+async def test_a_graph_that_cannot_be_stored_stops_no_lesson(gate: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is made again the next time."""
+    graphs, asked, disk = engine(gate).graphs, [], [StateError("the disk is full")]
+
+    async def renew(server: str) -> None:
+        asked.append(server)
+        if disk:
+            raise disk.pop()
+
+    monkeypatch.setattr(graphs, "renew", renew)
+    plugin_of(gate).results_observed(["a", "b"])
+    await learn(gate)
+    with structlog.testing.capture_logs() as logs:
+        await plugin_of(gate).flush()
+    assert [line["event"] for line in logs if line["log_level"] != "info"] == ["graph_not_stored"]
+    assert not learning(gate)._unwritten
+    await plugin_of(gate).flush()
+    await plugin_of(gate).flush()
+    assert asked == [*asked[:2], asked[0]]
 
 
 @pytest.mark.slow

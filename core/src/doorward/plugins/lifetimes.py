@@ -16,6 +16,10 @@ OPEN_SECONDS = 30.0
 CLOSE_SECONDS = 5.0
 """Seconds that `flush` or `close` of one plugin may take."""
 
+FLUSH_SECONDS = 30.0
+"""Seconds in which a plugin writes out what waits in it while Doorward serves: for that nobody waits, and a store that
+another process locks may take seconds for each write."""
+
 
 class HookPlugin(NamedTuple):
     """A hook plugin that is loaded."""
@@ -49,7 +53,7 @@ class Lifetimes:
     async def flush(self) -> None:
         """Have each plugin write out what waits in it. A failure is logged."""
         for each in self._opened:
-            await self._end(each, "flush")
+            await self._end(each, "flush", FLUSH_SECONDS)
 
     async def close(self) -> None:
         """Flush and close each plugin that was opened, the last one first. A failure is logged, and stops no other."""
@@ -58,9 +62,9 @@ class Lifetimes:
             await self._end(each, "flush")
             await self._end(each, "close")
 
-    async def _end(self, each: HookPlugin, what: str) -> None:
+    async def _end(self, each: HookPlugin, what: str, seconds: float | None = None) -> None:
         try:
             if (method := each.method(what)) is not None:
-                await limited(method, CLOSE_SECONDS)
+                await limited(method, seconds or CLOSE_SECONDS)
         except Exception as error:
             self._failures.told(each.id, what, error)

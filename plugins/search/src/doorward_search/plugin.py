@@ -14,7 +14,9 @@ from doorward import (
     PluginContext,
     Run,
     RunLayer,
+    StateError,
     hookimpl,
+    log,
 )
 from doorward.searching import SEARCH, Found, Given, Related, SearchEngine
 from doorward.searching import Search as Asked
@@ -90,8 +92,13 @@ class Search:
 
     async def flush(self) -> None:
         """Make the graphs anew that other results have changed, and write what was learned."""
-        while self._renewed:
-            await self.engine.graphs.renew(self._renewed.pop())
+        for server in [*self._renewed]:
+            self._renewed.discard(server)
+            try:
+                await self.engine.graphs.renew(server)
+            except StateError as error:
+                self._renewed.add(server)
+                log.warning("graph_not_stored", server=server, why=str(error), hint="It is made again in a moment.")
         await self.learning.flush()
 
     async def close(self) -> None:
