@@ -50,6 +50,7 @@ CAPABILITIES = [
     Capability("doorward-compat", plugin="compat"),
     Capability("doorward-program-helpers", plugin="program_helpers"),
     Capability("doorward-skills", server_key='skills = "guide.md"', plugin="skills"),
+    Capability("doorward-cache-sqlite", plugin="kept_programs"),
     Capability("doorward-observed", plugin="observed"),
     Capability("doorward-enhance", plugin="enhance", command="compile --enhance"),
     Capability(

@@ -39,7 +39,7 @@ GROUP = {
 }
 """The first word of a plugin's folder, and the entry-point group that it gives; its other words are the name in there.
 Every other folder is the name itself: `openapi`, `audit_jsonl`."""
-ALIASES = ("Cli", "Named", "StartDoorward")
+ALIASES = ("Cli", "StartDoorward")
 """Exports that are other names of a type."""
 UNSEEN = {
     "openapi": {"h2"},
@@ -307,7 +307,7 @@ def test_what_standard_brings() -> None:
         "doorward.executor": {"monty"},
         "doorward.plugins": {
             *("approvals", "ast", "audit_jsonl", "budgets", "clients", "cmd", "compat", "keyring", "plans", "runs"),
-            *("enhance", "observed", "observers", "program_helpers", "rules", "search", "skills", "text", "undo"),
+            *("enhance", "kept_programs", "observed", "observers", "program_helpers", "rules", "search", "skills", "text", "undo"),
         },
         "doorward.server_key": {"price", "skills", "undo"},
         "doorward.table": {

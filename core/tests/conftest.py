@@ -13,7 +13,7 @@ from doorward.model.functions import Compiled, Function
 from doorward_testing import Host
 from doorward_testing.samples import CONFIG, InProcess, MemoryCache, Weather, WeatherSettings
 
-from . import simple_rules
+from . import simple_cache, simple_rules
 
 __all__ = ["CONFIG", "InProcess", "MemoryCache", "Unusable", "Weather", "WeatherSettings"]
 
@@ -25,8 +25,9 @@ def anyio_backend() -> str:
 
 @pytest.fixture
 def doorward_host(doorward_host: Host) -> Host:
-    """A host whose configurations may have simple rules."""
+    """A host whose configurations may have simple rules, and which keeps programs where they name a cache."""
     simple_rules.install(doorward_host)
+    simple_cache.install(doorward_host)
     return doorward_host
 
 

@@ -14,10 +14,9 @@ from typing import Any
 import anyio
 import pytest
 import structlog
-from doorward import Compiled, Function, Settings
+from doorward import Compiled, Function
 from doorward.catalog.catalog import Catalog
 from doorward.model.errors import StateError
-from doorward.sandboxing import CachedProgram
 from doorward_store_sqlite.catalog import SqliteCatalog
 
 from .conftest import InProcess, Weather
@@ -215,78 +214,6 @@ async def test_a_disk_that_is_full_at_the_start(weather: Any, small_disk: Any) -
         async with weather.gateway(f'state = "{small_disk.folder}/state"\n{CONFIG}') as gate:
             assert (await gate.execute("1 + 1")).value == 2
             assert "disk is full" in str(gate.servers.broken["weather"])
-
-
-class Stuck:
-    """A cache that does not come to an end."""
-
-    Settings = Settings
-    asked = 0
-
-    def __init__(self, context: Any) -> None:
-        self.free = anyio.Event()
-        type(self).here = self
-
-    here: Any = None
-
-    async def put(self, program: CachedProgram) -> str:
-        type(self).asked += 1
-        await self.free.wait()
-        return program.cache_id
-
-    async def get(self, cache_id: str, principal: str) -> CachedProgram | None:
-        raise RuntimeError("a defect")
-
-    async def close(self) -> None:
-        pass
-
-
-@pytest.mark.slow
-async def test_keeping_holds_no_answer(weather: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An answer does not wait for a cache that does not answer, and says that the program was not kept; the next ones
-    do not even ask."""
-    monkeypatch.setattr("doorward.runs.program_cache.KEEP_WAIT_SECONDS", 0.05)
-    weather.install("cache", "stuck", Stuck)
-    Stuck.asked = 0
-    async with weather.gateway(CONFIG.replace('"none"', '"stuck"')) as gate:
-        for _ in range(5):
-            with anyio.fail_after(5):
-                outcome = await gate.execute("1 + 1")
-            assert (outcome.value, outcome.cache_id) == (2, "")
-            assert "busy" in outcome.notes[-1]
-        assert Stuck.asked == 1
-        Stuck.here.free.set()
-        await until(lambda: not gate._kept._pending)
-        assert (await gate.execute("1 + 1")).cache_id
-        error = (await gate.run_cached("x")).error
-        assert error.kind == "config"
-
-
-@pytest.mark.slow
-async def test_a_cache_that_is_quick_is_not_waited_for(weather: Any) -> None:
-    """Once it has kept a program under the id that it was given, later answers have their ids before it is done; whoever
-    runs such a program waits until it is there."""
-    weather.install("cache", "stuck", Stuck)
-    async with weather.gateway(CONFIG.replace('"none"', '"stuck"')) as gate:
-        first = anyio.Event()
-
-        async def begin() -> None:
-            assert (await gate.execute("1 + 1")).cache_id
-            first.set()
-
-        async with anyio.create_task_group() as group:
-            group.start_soon(begin)
-            await until(lambda: bool(gate._kept._pending))
-            Stuck.here.free.set()
-            await first.wait()
-        Stuck.here.free = anyio.Event()
-        with anyio.fail_after(5):
-            later = await gate.execute("2 + 2")
-        assert later.cache_id
-        assert later.cache_id in gate._kept._pending
-        assert (await gate.execute("2 + 2")).cache_id == later.cache_id
-        Stuck.here.free.set()
-        await until(lambda: not gate._kept._pending)
 
 
 async def test_writers_make_no_file_in_passing(tmp_path: Path) -> None:

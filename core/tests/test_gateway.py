@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from doorward.catalog.catalog import Catalog
 from doorward.gateway import Gateway
 from doorward_store_sqlite.catalog import SqliteCatalog
 
-from .conftest import CONFIG, InProcess, MemoryCache, Weather
+from .conftest import CONFIG, InProcess, Weather
 
 pytestmark = pytest.mark.anyio
 CALL = "result = await weather.get_forecast(city='Oslo')"
@@ -245,66 +245,6 @@ async def test_compile_is_incremental(doorward_host: Any) -> None:
     assert Weather.compiles == 5
 
 
-async def test_run_again_with_other_parameters(doorward_host: Any) -> None:
-    """run_cached_code takes new values as data, by name and type, and keeps one id; the description given with the
-    first run belongs to all of them. CONTRACT: CAC-01, CAC-02, EXE-22."""
-    doorward_host.install("cache", "memory", MemoryCache)
-    config = CONFIG.replace('"none"', '"memory"')
-    async with doorward_host.gateway(config) as gate:
-        gate.plugins.manager.register(described := Described())
-        first = await gate.execute(
-            'city: str = "Oslo"\nresult = await weather.get_forecast(city=city)', description="forecast by city"
-        )
-        assert json.dumps({"city": "Oslo"}) in first.next
-        again = await gate.run_cached(first.cache_id, {"city": "C:\\new\n\"'"})
-        assert again.value["city"] == "C:\\new\n\"'"
-        assert described.told == ["forecast by city"] * 2
-        assert (
-            again.next == f"run_cached_code({json.dumps(first.cache_id)}, {json.dumps({'city': again.value['city']})})"
-        )
-        for params, said in [
-            ({"citty": "x"}, "did you mean 'city'"),
-            ({"city": 3}, "is of type string, got integer"),
-            ({"city = 1; import os": 1}, "no parameter"),
-        ]:
-            refused = await gate.run_cached(first.cache_id, params)
-            assert said in refused.error.message
-        assert (await gate.run_cached("guess")).error.type == "UnknownName"
-        assert (await gate.run_cached(first.cache_id, principal="mallory")).error.type == "UnknownName"
-
-
-async def test_what_is_run_again_names_all_its_parameters(doorward_host: Any) -> None:
-    """Large ones by name and type, and none that the program only gathers."""
-    doorward_host.install("cache", "memory", MemoryCache)
-    async with doorward_host.gateway(CONFIG.replace('"none"', '"memory"')) as gate:
-        code = f"ids = {list(range(100))}\nn = 1\nseen = []\nseen.append(n)\n[ids[0], n]"
-        first = await gate.execute(code)
-        assert first.next == f'run_cached_code("{first.cache_id}", {{"n": 1}})  # and ids: array'
-        again = await gate.run_cached(first.cache_id, {"ids": [7], "n": 2})
-        assert (again.value, again.next) == ([7, 2], f'run_cached_code("{first.cache_id}", {{"ids": [7], "n": 2}})')
-        assert "seen" in (await gate.run_cached(first.cache_id, {"seen": []})).error.message
-
-
-async def test_kept_program_is_bound_to_its_functions(doorward_host: Any) -> None:
-    """A kept program is refused once a function that it uses is gone or changed. CONTRACT: CAC-02."""
-    doorward_host.install("cache", "memory", MemoryCache)
-    async with doorward_host.gateway(CONFIG.replace('"none"', '"memory"')) as gate:
-        kept = await gate.execute(CALL)
-        gate.catalog.drop(["weather"])
-        refused = await gate.run_cached(kept.cache_id)
-        assert "weather.get_forecast: not there" in refused.error.message
-
-
-async def test_a_kept_program_is_no_larger_than_may_be_sent(doorward_host: Any) -> None:
-    """Whoever wrote it: reading one of megabytes would keep everybody waiting."""
-    doorward_host.install("cache", "memory", MemoryCache)
-    async with doorward_host.gateway(CONFIG.replace('"none"', '"memory"')) as gate:
-        kept = await gate.execute("result = 1")
-        made = gate._kept._cache
-        made.kept[kept.cache_id] = replace(made.kept[kept.cache_id], code="result = 1" + " " * gate.limits.code_bytes)
-        assert (await gate.run_cached(kept.cache_id)).error.type == "UnknownName"
-
-
 async def test_params_of_execute(doorward_host: Any) -> None:
     """`params` set top-level variables, declared or not; a name that is none is refused. CONTRACT: EXE-01."""
     async with doorward_host.gateway(CONFIG) as gate:
@@ -466,17 +406,6 @@ async def test_discovery_inside_the_sandbox(doorward_host: Any) -> None:
         assert other.message.startswith("there is no function 'wether.get_forecast', for there is no server 'wether'; ")
         assert "did you mean 'weather.get_forecast'?" in other.message
         assert other.hint.startswith("Servers: weather. Near: weather.get_forecast")
-
-
-class Described:
-    """What each run is described as."""
-
-    def __init__(self) -> None:
-        self.told: list[str] = []
-
-    @hookimpl
-    def run_started(self, program: Any) -> None:
-        self.told.append(program.description)
 
 
 class Spy:

@@ -202,33 +202,6 @@ async def test_waiting_for_a_slow_server_is_not_charged(
         assert (await gate.execute("await weather.get_forecast('Oslo')", timeout=50)).ok
 
 
-async def test_a_changed_definition_is_a_change(doorward_host: Any) -> None:
-    """A kept program is refused when only a schema that its function refers to has changed. CONTRACT: CAC-02."""
-    issue: dict[str, Any] = {"type": "object"}
-
-    class Referring(Weather):
-        async def fingerprint(self) -> str:
-            return json.dumps(issue)
-
-        async def compile(self) -> Compiled:
-            get = Function(
-                self.name,
-                "get_forecast",
-                "g",
-                parameters={"type": "object", "properties": {"city": {"$ref": "#/$defs/I"}}},
-            )
-            return Compiled([get], {"I": dict(issue)})
-
-    doorward_host.install("source", "referring", Referring)
-    doorward_host.install("cache", "memory", MemoryCache)
-    async with doorward_host.gateway(CONFIG.replace('"none"', '"memory"').replace('"fake"', '"referring"')) as gate:
-        kept = await gate.execute("await weather.get_forecast(city={})")
-        assert (await gate.run_cached(kept.cache_id)).ok
-        issue["type"] = "string"
-        await gate.compile()
-        assert "changed" in (await gate.run_cached(kept.cache_id)).error.message
-
-
 async def test_printed_output_of_a_failure_is_cut_too(doorward_host: Any) -> None:
     """A failed run answers no more text than one that succeeded. CONTRACT: OUT-04."""
     async with doorward_host.gateway(CONFIG) as gate:
@@ -327,15 +300,6 @@ async def test_one_pattern_is_not_its_letters(doorward_host: Any) -> None:
     SEC-06."""
     async with doorward_host.gateway(CONFIG) as gate:
         assert not (await gate.execute("await weather.add_station('x')", functions="weather.get_*")).ok
-
-
-async def test_running_again_changes_nothing_that_is_kept(doorward_host: Any) -> None:
-    """A program that is run with other parameters keeps its own. CONTRACT: CAC-02."""
-    doorward_host.install("cache", "memory", MemoryCache)
-    async with doorward_host.gateway(CONFIG.replace('"none"', '"memory"')) as gate:
-        kept = await gate.execute('city = "Oslo"\nresult = city')
-        assert (await gate.run_cached(kept.cache_id, {"city": "Rome"})).cache_id == kept.cache_id
-        assert (await gate.run_cached(kept.cache_id)).value == "Oslo"
 
 
 @pytest.mark.slow

@@ -29,7 +29,7 @@ _EXPORTS = {
     "model.names": ("qualified", "some"),
     "config.installed_plugins": ("PluginId",),
     "plugins.failures": ("Failures", "contained", "limited"),
-    "plugins.hook_answers": ("expected",),
+    "plugins.hook_answers": ("Unfit", "expected"),
     "plugins.manager": ("Plugins",),
     "data.languages": ("is_script", "language_named", "language_of_file"),
     "secrets.detection": ("hide", "hide_arguments", "hide_whole", "is_named_secret", "mask_tokens"),

@@ -42,6 +42,7 @@ from doorward.model.names import some as some
 from doorward.plugins.failures import Failures as Failures
 from doorward.plugins.failures import contained as contained
 from doorward.plugins.failures import limited as limited
+from doorward.plugins.hook_answers import Unfit as Unfit
 from doorward.plugins.hook_answers import expected as expected
 from doorward.plugins.manager import Plugins as Plugins
 from doorward.secrets.detection import hide as hide
@@ -73,6 +74,7 @@ __all__ = [
     "REDACTED",
     "Report",
     "SchemaReader",
+    "Unfit",
     "answers_of",
     "artefact_uri",
     "as_json",

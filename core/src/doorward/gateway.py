@@ -36,6 +36,7 @@ from doorward.host.memory_store import MemoryStore
 from doorward.host.processes import Process
 from doorward.model.calls import Call, File, Reply
 from doorward.model.interaction import Client
+from doorward.model.kept_programs import KEPT_PROGRAMS
 from doorward.model.limits import Limits
 from doorward.model.outcomes import Outcome
 from doorward.model.principals import LOCAL
@@ -50,7 +51,6 @@ from doorward.runs.discovery import Discovery
 from doorward.runs.execution import Execution
 from doorward.runs.helper_cards import MODULE, HelperCards
 from doorward.runs.helpers import RECORDED, Helpers
-from doorward.runs.program_cache import ProgramCache
 from doorward.runs.program_modules import Modules
 from doorward.runs.runner import Runs
 from doorward.sandboxes.executors import Executors
@@ -119,7 +119,6 @@ class Gateway:
         self.process = Process(self.state / "processes")
         self.artefacts = Artefacts(self.store, most=limits.kept, seconds=limits.kept_seconds)
         self._sessions = Sessions(most=limits.sessions, idle=limits.session_idle, process=self.process)
-        self._kept = ProgramCache(loaded, plugins, self.catalog, self.state, self.store)
         self.readiness = Readiness()
         rate = RateLimit(self.limits.rate, lasting if shared else None)
         self.admission = Admission(
@@ -127,7 +126,7 @@ class Gateway:
         )
         self.execution = Execution(
             self.limits, self.admission, Runs(self.executors, plugins, self.secrets, self.services), self._sessions,
-            self._kept, self.broker, self.modules, self.artefacts, self.languages, self.ready, self.services,
+            self.broker, self.modules, self.artefacts, self.languages, self.ready, self.services,
         )  # fmt: skip
         plugins.hook.gateway_made(gateway=self)
         self.catalog.texts = self.services.get(TEXTS) or self.catalog.texts
@@ -189,7 +188,7 @@ class Gateway:
         return self.servers.key_of(server, key)
 
     async def _close(self) -> None:
-        for part in (self._sessions, self.executors, self.servers, self._kept):
+        for part in (self._sessions, self.executors, self.servers):
             await part.close()
         await self.plugins.lifetimes.close()
         self.catalog.close()
@@ -256,6 +255,11 @@ class Gateway:
         return await self.discovery.describe(
             self.modules.names.functions(names), principal, self.languages.of_texts(language)
         )
+
+    @property
+    def keeps_programs(self) -> bool:
+        """Whether anything may keep programs, to run them again."""
+        return self.services.get(KEPT_PROGRAMS) is not None
 
     @property
     def decides(self) -> bool:

@@ -5,23 +5,27 @@ from __future__ import annotations
 
 from doorward.data.awaited_calls import awaited
 from doorward.data.planned import PLANNED_KEY, Planned
-from doorward.data.program_parameters import bind, parameters
+from doorward.data.program_parameters import bind, json_type, parameters
 from doorward.data.program_text import sets_result
 from doorward.host.watchdog import Watchdog
 from doorward.model.executors import Aliases
+from doorward.model.kept_programs import KEPT_PROGRAMS, KeepsPrograms
 from doorward.model.outcomes import ARTEFACT_URI
 from doorward.model.programs import CachedProgram, Frame
 
 __all__ = [
     "ARTEFACT_URI",
+    "KEPT_PROGRAMS",
     "PLANNED_KEY",
     "Aliases",
     "CachedProgram",
     "Frame",
+    "KeepsPrograms",
     "Planned",
     "Watchdog",
     "awaited",
     "bind",
+    "json_type",
     "parameters",
     "sets_result",
 ]

@@ -14,7 +14,6 @@ from doorward.data.words import STOP_WORDS, Phrase, split_words, stem
 from doorward.model.decisions import effect
 from doorward.model.drivers import SearchView
 from doorward.model.search import SEARCH, Allowed, Found, Given, Hit, Related, Search, SearchEngine
-from doorward.plugins.hook_answers import Unfit
 
 __all__ = [
     "SEARCH",
@@ -31,7 +30,6 @@ __all__ = [
     "Search",
     "SearchEngine",
     "SearchView",
-    "Unfit",
     "closure",
     "done",
     "effect",

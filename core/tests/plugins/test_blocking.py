@@ -114,7 +114,6 @@ def blocking(base: type, method: str) -> type:
         ("executor", InProcess, "capabilities"),
         ("executor", InProcess, "open"),
         ("cache", MemoryCache, "__init__"),
-        ("cache", MemoryCache, "put"),
     ],
 )
 async def test_a_driver_that_blocks_is_named(

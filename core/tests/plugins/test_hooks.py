@@ -213,15 +213,6 @@ def test_a_secret_that_a_plugin_fails_to_get_names_it(host: Any) -> None:
         loaded(host, safe=raising("resolve_secret", ConfigError("no such entry"))).resolve_secret("safe", "x")
 
 
-async def test_a_program_that_a_plugin_fails_to_judge_is_not_kept(doorward_host: Any) -> None:
-    """The run succeeded all the same, and says that it is not kept."""
-    async with configured(doorward_host, bad=raising("keep_program", KeyError())) as gate:
-        outcome = await gate.execute("1")
-    assert outcome.ok
-    assert outcome.cache_id == ""
-    assert "could not be kept" in outcome.notes[0]
-
-
 def test_an_implementation_may_have_defaults(host: Any) -> None:
     """Arguments with defaults are given by their names."""
     seen: list[Any] = []

@@ -160,7 +160,7 @@ forgets.__name__ = "guard_program"
 ON = "[hooks.mine]\n"
 MISTAKES = [
     # Entry points
-    Mistake("wrong group", "plugin", Hours, "no plugin named 'mine'; installed: idle, simple_rules. acme 2.1 gives that name "
+    Mistake("wrong group", "plugin", Hours, "no plugin named 'mine'; installed: idle, kept_programs, simple_rules. acme 2.1 gives that name "
             "in the entry-point group 'doorward.hooks', not in 'doorward.plugins'", group="doorward.hooks"),
     Mistake("group of another kind", "plugin", Hours, "acme 2.1 gives that name in the entry-point group "
             "'doorward.source', not in 'doorward.plugins'", group="source"),
@@ -219,10 +219,6 @@ MISTAKES = [
             "{} failed in close: KeyError"),
     Mistake("capabilities fail", "executor", of(InProcess, capabilities=fails), "{} failed in capabilities: KeyError"),
     Mistake("constructor fails", "cache", of(MemoryCache, __init__=fails), "{} failed in its constructor: KeyError"),
-    Mistake("put of nothing", "cache", of(MemoryCache, put=answers(None)),
-            "{} failed in put: it answered NoneType, not str"),
-    Mistake("get of a dictionary", "cache", of(MemoryCache, get=answers({})),
-            "{} failed in get: it answered dict, not CachedProgram"),
     Mistake("no click command", "command", fails, "{} is the function fails and no click command"),
     # Hooks
     Mistake("no hookimpl", "plugin", plain(), "{} does not fit its hooks: guard_call is not marked with @doorward.hookimpl"),
@@ -281,8 +277,6 @@ MISTAKES = [
             "{} failed in guard_program: it answered NoneType, not the list of all answers"),
     Mistake("source_compiled answers a list", "plugin", returning("source_compiled", [], "functions"),
             "{} failed in source_compiled: it answered list[], not None"),
-    Mistake("keep_program answers no", "plugin", returning("keep_program", "no"),
-            "{} failed in keep_program: it answered str, not bool | None"),
     Mistake("resolve_secret answers bytes", "plugin", returning("resolve_secret", b"x", "name"),
             "{} failed in resolve_secret: it answered bytes, not str | None", 'token = "${mine:x}"'),
     Mistake("run_finished answers a coroutine", "plugin", returning("run_finished", late),

@@ -111,16 +111,14 @@ def is_named(heard: str, logs: list[Any], what: str) -> bool:
     ("name", "odd"),
     odd_ones([
         ("source_compiled",), ("auth_chosen",), ("guard_program",), ("guard_call",), ("change_result",), ("guard_result",),
-        ("keep_program",), ("run_started",), ("run_finished",), ("call_finished",),
+        ("run_started",), ("run_finished",), ("call_finished",),
     ]),
 )  # fmt: skip
 async def test_a_hook_ends_nothing_but_itself(doorward_host: Any, name: str, odd: type[BaseException]) -> None:
     """Nothing passes that it should have judged, and what only listens changes nothing."""
     heard, logs = await served(doorward_host, "plugin", hook(name, odd))
     assert is_named(heard, logs, name)
-    assert (ANSWER in heard) == (
-        name in ("auth_chosen", "keep_program", "run_started", "run_finished", "call_finished")
-    )
+    assert (ANSWER in heard) == (name in ("auth_chosen", "run_started", "run_finished", "call_finished"))
     assert "inside Doorward" not in heard
 
 
@@ -128,7 +126,6 @@ METHODS = [
     ("source", Keyed, ("__init__", "fingerprint", "compile", "call", "close")),
     ("auth", Key, ("__init__", "create_auth", "close")),
     ("executor", InProcess, ("__init__", "capabilities", "open", "close")),
-    ("cache", MemoryCache, ("__init__", "put", "get", "close")),
     ("plugin", Opens, ("__init__", "open", "flush", "close")),
 ]
 
@@ -164,7 +161,7 @@ async def test_who_is_cancelled_is_cancelled(doorward_host: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["source", "auth", "executor", "cache", "plugin"])
+@pytest.mark.parametrize("kind", ["source", "auth", "executor", "plugin"])
 async def test_one_that_hangs_when_it_is_closed_keeps_nobody(
     doorward_host: Any, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -249,7 +246,6 @@ MADE_OF = "acme 2.1 failed in its constructor: it answered int, which lacks"
         ("executor", of(InProcess, Settings=Strict), "acme 2.1 failed in its Settings: SystemExit"),
         ("source", of(Keyed, __new__=lambda cls, server: 5), MADE_OF),
         ("auth", of(Key, __new__=lambda cls, context: 5), MADE_OF),
-        ("cache", of(MemoryCache, __new__=lambda cls, context: 5), MADE_OF),
         ("executor", of(InProcess, __new__=lambda cls, context: 5), MADE_OF),
         ("executor", of(InProcess, slots="many"), "acme 2.1 failed in its slots: it answered str, not int"),
         ("executor", of(InProcess, slots=property(lambda self: {}["slots"])), "acme 2.1 failed in its slots: KeyError"),
@@ -266,7 +262,7 @@ async def test_an_odd_plugin_is_named(doorward_host: Any, kind: str, thing: Any,
     """One message, with whose it is and in what; nothing passes."""
     heard, logs = await served(doorward_host, kind, thing)
     assert says in heard + repr(logs)
-    assert ANSWER not in heard or kind == "cache"
+    assert ANSWER not in heard
 
 
 async def test_an_error_that_a_plugin_spoils_in_place_is_withheld(doorward_host: Any) -> None:

@@ -102,23 +102,6 @@ async def test_a_session_has_one_language(host: Any) -> None:
         assert (await gate.execute("a", session_id=python.session_id)).value == 2
 
 
-async def test_a_kept_program_stays_in_its_language(host: Any) -> None:
-    """`run_cached_code` runs it there, with other parameters; the same text in another language is another program;
-    functions that it called are remembered."""
-    async with host.gateway(BOTH) as gate:
-        code = 'const days = 3\nconst found = await weather.get_forecast({"city": "Oslo"})\ndays'
-        kept = await gate.execute(code, language="typescript")
-        assert kept.next == f'run_cached_code("{kept.cache_id}", {{"days": 3}})'
-        assert (await gate.run_cached(kept.cache_id, {"days": 5})).value == 5
-        wrong = (await gate.run_cached(kept.cache_id, {"days": "x"})).error
-        assert wrong is not None
-        assert "parameter 'days' is of type integer, got string" in wrong.message
-        stored = gate._kept._cache.kept[kept.cache_id]  # type: ignore[union-attr]
-        assert (stored.language, [*stored.uses]) == ("typescript", ["weather.get_forecast"])
-        ids = {(await gate.execute("1", language=language)).cache_id for language in ("python", "ts", "js")}
-        assert len(ids) == 3
-
-
 async def test_a_kept_program_whose_language_is_gone(host: Any) -> None:
     """The error is that of any program in a language that nobody runs."""
     async with host.gateway(BOTH) as gate:

@@ -44,6 +44,7 @@ result = [
 async def test_what_a_run_used(asking, host):
     """CONTRACT: LLM-08 The answer says how many rounds and tokens a run took and what they cost, that of a failed run,
     a cached one and a direct call too; answers of runs that asked nobody say nothing."""
+    host.install_real("kept_programs")
     host.install("cache", "memory", MemoryCache)
     async with asking(prices={"m": {"input": 1.0, "output": 2.0}}, more={"cache": "memory"}) as gate:
         outcome = await gate.execute('x = "a"\nawait other.ask(x)\nawait other.ask("b")')

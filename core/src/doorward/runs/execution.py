@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from doorward.config.install_hints import owner_brought
 from doorward.data import program_text
 from doorward.model.errors import DoorwardError, InvalidArguments, Refused
+from doorward.model.kept_programs import KEPT_PROGRAMS
 from doorward.model.names import some
 from doorward.model.outcomes import Outcome
 from doorward.model.recording import RECORDERS, WITHHOLDS
 from doorward.runs.outcomes import failure
-from doorward.runs.program_cache import repeated
 from doorward.runs.run_context import RunContext
 from doorward.runs.suspension import Suspension
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from doorward.calls.artefacts import Artefacts
     from doorward.calls.broker import Broker
     from doorward.model.interaction import Client
+    from doorward.model.kept_programs import KeepsPrograms
     from doorward.model.layers import RunState
     from doorward.model.limits import Limits
     from doorward.model.programs import Program
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from doorward.model.services import Services
     from doorward.plugins.layers import RunLayers
     from doorward.runs.admission import Admission
-    from doorward.runs.program_cache import ProgramCache
     from doorward.runs.program_modules import Modules
     from doorward.runs.runner import Runs
     from doorward.sandboxes.languages import Languages
@@ -45,7 +45,6 @@ class Execution:
         admission: Admission,
         runs: Runs,
         sessions: Sessions,
-        kept: ProgramCache,
         broker: Broker,
         modules: Modules,
         artefacts: Artefacts,
@@ -57,7 +56,6 @@ class Execution:
         self._admission = admission
         self._runs = runs
         self._sessions = sessions
-        self._kept = kept
         self._broker = broker
         self._modules = modules
         self._artefacts = artefacts
@@ -70,6 +68,10 @@ class Execution:
     def layers(self) -> RunLayers:
         """What stands around runs."""
         return self._runs.layers
+
+    @property
+    def _keeps(self) -> KeepsPrograms | None:
+        return self._services.get(KEPT_PROGRAMS)
 
     async def execute(
         self,
@@ -121,8 +123,7 @@ class Execution:
         if mode == "run":
             return False
         if (withholds := self._services.get(WITHHOLDS)) is None:
-            named = "`capabilities` of the configuration must name it, if it is set there."
-            raise Refused(f"the mode {mode!r} is not in use here", hint=f"{owner_brought('mode', mode)} {named}")
+            raise _not_in_use(f"the mode {mode!r}", "mode", mode)
         withholds.check(session)
         return True
 
@@ -140,13 +141,15 @@ class Execution:
         try:
             await self._admission.admit(principal)
             await self._ready()
-            kept = await self._kept.get(cache_id, principal)
+            if (programs := self._keeps) is None:
+                raise _not_in_use("what keeps programs", "plugin", "kept_programs")
+            kept = await programs.get(cache_id, principal)
             self._languages.checked(kept.language)
             program = await self._admission.cached(kept, principal, params, timeout=timeout, show_bytes=show_bytes)
         except DoorwardError as error:
             return self._admission.refused(error, "", principal)
         outcome = await self.run(program, None, None, client)
-        return repeated(outcome, cache_id, {**kept.params, **(params or {})})
+        return programs.repeated(outcome, cache_id, {**kept.params, **(params or {})})
 
     async def call(self, function: str, arguments: Mapping[str, Any], principal: str) -> Any:
         """See `Gateway.call`."""
@@ -249,6 +252,12 @@ class Execution:
         if session is not None:
             await self._sessions.leave(session)
             outcome = replace(outcome, session_id="" if session.dead else session.id)
-        elif outcome.ok and known is not None and not program.plan and not program.argv:
-            outcome = await self._kept.keep(program, known, outcome)
+        elif outcome.ok and known is not None and not program.plan and not program.argv and self._keeps is not None:
+            outcome = await self._keeps.keep(program, known, outcome)
         return outcome
+
+
+def _not_in_use(what: str, kind: str, name: str) -> Refused:
+    """The error for something that a plugin would do, with what to install; see `owner_brought`."""
+    named = "`capabilities` of the configuration must name it, if it is set there."
+    return Refused(f"{what} is not in use here", hint=f"{owner_brought(kind, name)} {named}")

@@ -269,6 +269,8 @@ async def _cache(gate: Gateway) -> Check:
     """Whether the cache answers the question for a program that it does not have."""
     name = gate.config.cache
     wanted = "cache" in gate.loaded.named or gate.plugins.index.named("cache", name or "")
+    if not gate.keeps_programs:
+        return Check("no cache", True, f"run_cached_code is not offered. {to_install('plugin', 'kept_programs', ())}")
     if name in (None, "none") or not wanted:
         why = to_install("cache", name, ()) if name not in (None, "none") else "Name one as `cache` to change that."
         return Check("no cache", True, f"run_cached_code has nothing to run again. {why}")

@@ -137,6 +137,10 @@ def _server_line(server: Mapping[str, Any]) -> str:
     return f"{server['name']}: {count}: {', '.join(server['first'])}{more}{note}{about}"
 
 
+def _keeps_programs(gateway: Any, principal: str) -> bool:
+    return bool(gateway.keeps_programs)
+
+
 TOOLS = (
     _reading(
         list_servers, "List servers", "The servers whose functions can be called, and what the sandbox can do.",
@@ -163,6 +167,7 @@ TOOLS = (
     AgentTool(
         run_cached_code, "Run cached code",
         "Run a program that succeeded again, with other values for its top-level literals.",
+        offered=_keeps_programs,
     ),
     AgentTool(
         call_function, "Call function", "", calls="Call a function. Look it up with get_functions first.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from doorward.searching import Unfit
+from doorward.administration import Unfit
 from numpy.typing import NDArray
 
 MAX_DIMENSIONS = 8192

@@ -10,25 +10,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from doorward.data.json_writing import digest, dump
-from doorward.data.languages import PYTHON
-from doorward.data.program_parameters import json_type
-from doorward.host.logs import log
-from doorward.model.drivers import Cache
-from doorward.model.errors import InvalidProgram, UnknownName
-from doorward.model.outcomes import Outcome
-from doorward.model.programs import CachedProgram, Program
-from doorward.plugins.hook_answers import Unfit, expected
+from doorward import Cache, Gateway, InvalidProgram, Outcome, Program, UnknownName, log
+from doorward.administration import Unfit, dump_json, expected, json_digest
+from doorward.sandboxing import CachedProgram, json_type
 
-if TYPE_CHECKING:
-    from doorward.catalog.catalog import Catalog
-    from doorward.config.config import Loaded
-    from doorward.model.storage import Store
-    from doorward.plugins.manager import Plugins
-
+PYTHON = "python"
+"""The language that was the only one once."""
 
 MAX_PARAMS_BYTES = 2**18
 """Bytes of a program's parameters; a program with more is not kept."""
@@ -43,15 +32,13 @@ MAX_PENDING = 100
 NOT_KEPT_NOTE = "this program could not be kept for run_cached_code"
 
 
-class ProgramCache:
-    """The configured cache, made when first needed. Without a cache nothing is kept, and everything else works."""
+class KeptPrograms:
+    """A `KeepsPrograms`, with the configured cache, which is made when first needed. Without a cache nothing is kept,
+    and everything else works."""
 
-    def __init__(self, loaded: Loaded, plugins: Plugins, catalog: Catalog, state: Path, store: Store) -> None:
-        self._loaded = loaded
-        self._name = loaded.config.cache or ""
-        self._plugins = plugins
-        self._catalog = catalog
-        self._state, self._store = state, store
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway, self._loaded, self._plugins = gateway, gateway.loaded, gateway.plugins
+        self._name = gateway.config.cache or ""
         self._cache: Cache | None = None
         self._pending: dict[str, asyncio.Future[str]] = {}
         self._quick = False
@@ -62,10 +49,10 @@ class ProgramCache:
             if self._plugins.hook.keep_program(program=program, outcome=outcome) is False:
                 return outcome
             cache = self._made()
-            if cache is None or len(dump(dict(known))) > MAX_PARAMS_BYTES:
+            if cache is None or len(dump_json(dict(known))) > MAX_PARAMS_BYTES:
                 return outcome
             kept = CachedProgram(
-                cache_id=_id(program.principal, same := digest(*_same(program), sorted(known))),
+                cache_id=_id(program.principal, same := json_digest(*_same(program), sorted(known))),
                 principal=program.principal,
                 code=program.code,
                 description=program.description,
@@ -83,6 +70,10 @@ class ProgramCache:
         if cache_id is None:
             return replace(outcome, notes=(*outcome.notes, f"{NOT_KEPT_NOTE}: the cache is busy"))
         return replace(outcome, cache_id=cache_id, next=again(cache_id, known))
+
+    def repeated(self, outcome: Outcome, cache_id: str, params: Mapping[str, Any]) -> Outcome:
+        """The outcome of a kept program that ran with these values: it stays under its id."""
+        return replace(outcome, cache_id=cache_id, next=again(cache_id, params)) if outcome.ok else outcome
 
     async def _put(self, cache: Cache, kept: CachedProgram) -> str | None:
         """The id of the program; `None` if to keep it takes too long. Until it is done, other runs do not wait for the
@@ -131,10 +122,7 @@ class ProgramCache:
                     expected(CachedProgram, kept)
                 if kept and kept.principal != principal:
                     raise Unfit("it answered the program of another principal")
-        if (
-            kept is None
-            or len(kept.code.encode(errors="surrogatepass")) > self._loaded.config.limits.of_run().code_bytes
-        ):
+        if kept is None or len(kept.code.encode(errors="surrogatepass")) > self._gateway.limits.code_bytes:
             hint = "Run it with execute_code, and use the cache_id of the answer."
             raise UnknownName(f"there is no cached program {cache_id[:80]!r} (any more)", hint=hint)
         now = {name: self._hash(name) for name in kept.uses}
@@ -154,7 +142,7 @@ class ProgramCache:
 
     def _hash(self, qualified: str) -> str:
         server, _, name = qualified.partition(".")
-        return self._catalog.schema_hash(server, name)
+        return self._gateway.catalog.schema_hash(server, name)
 
     def _made(self) -> Cache | None:
         """The cache; `None` if it is the default one and not installed. Raises: PluginError, ConfigError."""
@@ -162,7 +150,9 @@ class ProgramCache:
         if self._cache is None and name and name != "none":
             if "cache" not in self._loaded.named and not self._plugins.index.named("cache", name):
                 return None
-            self._cache = self._plugins.made("cache", name, self._loaded, self._state, store=self._store)
+            self._cache = self._plugins.made(
+                "cache", name, self._loaded, self._gateway.state, store=self._gateway.store
+            )
         return self._cache
 
 
@@ -173,19 +163,14 @@ def _id(principal: str, same: str) -> str:
 
 
 def _same(program: Program) -> tuple[Any, ...]:
-    """What makes a program the same as another one. Python, which was the only language once, is not named."""
+    """What makes a program the same as another one. Python is not named."""
     return program.code, program.functions, *([] if program.language == PYTHON else [program.language])
-
-
-def repeated(outcome: Outcome, cache_id: str, params: Mapping[str, Any]) -> Outcome:
-    """The outcome of a kept program that ran with these values: it stays under its id."""
-    return replace(outcome, cache_id=cache_id, next=again(cache_id, params)) if outcome.ok else outcome
 
 
 def again(cache_id: str, params: Mapping[str, Any]) -> str:
     """The exact call to make next time. Large parameters, which keep their values if they are left out, appear as a
     comment with their names."""
-    shown = {k: v for k, v in list(params.items())[:10] if len(dump(v)) <= 200}
+    shown = {k: v for k, v in list(params.items())[:10] if len(dump_json(v)) <= 200}
     others = [f"{k}: {json_type(v)}" for k, v in params.items() if k not in shown]
     more = f"  # and {', '.join(others[:20])}{' …' if len(others) > 20 else ''}" if others else ""
     return f"run_cached_code({json.dumps(cache_id)}, {json.dumps(shown, ensure_ascii=False)}){more}"

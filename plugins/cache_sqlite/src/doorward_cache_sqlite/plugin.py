@@ -1,0 +1,31 @@
+"""The plugin that keeps programs, in whatever cache the configuration names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from doorward import Gateway, PluginContext, hookimpl
+from doorward.sandboxing import KEPT_PROGRAMS
+
+if TYPE_CHECKING:
+    from doorward_cache_sqlite.kept_programs import KeptPrograms
+
+PLUGIN_API = 1
+
+
+class KeepsPrograms:
+    """Gives what keeps programs to a gateway."""
+
+    def __init__(self, context: PluginContext) -> None:
+        self._kept: KeptPrograms | None = None
+
+    @hookimpl
+    def gateway_made(self, gateway: Gateway) -> None:
+        from doorward_cache_sqlite.kept_programs import KeptPrograms
+
+        self._kept = KeptPrograms(gateway)
+        gateway.services.give(KEPT_PROGRAMS, self._kept)
+
+    async def close(self) -> None:
+        if self._kept is not None:
+            await self._kept.close()
