@@ -307,7 +307,18 @@ def test_what_standard_brings() -> None:
         "doorward.executor": {"monty"},
         "doorward.plugins": {
             *("approvals", "ast", "audit_jsonl", "budgets", "clients", "cmd", "compat", "keyring", "plans", "runs"),
-            *("enhance", "kept_programs", "observed", "observers", "program_helpers", "rules", "search", "skills", "text", "undo"),
+            *(
+                "enhance",
+                "kept_programs",
+                "observed",
+                "observers",
+                "program_helpers",
+                "rules",
+                "search",
+                "skills",
+                "text",
+                "undo",
+            ),
         },
         "doorward.server_key": {"price", "skills", "undo"},
         "doorward.table": {
