@@ -74,6 +74,8 @@ COMMANDS = {
     "policy_rules": {"policy.accept", "policy.explain"},
 }
 """Folders that have commands besides what they are called by."""
+CAPABILITIES = {"cache_sqlite": {"kept_programs"}}
+"""Folders of drivers that bring capabilities, too."""
 OWNED = ("doorward.table", "doorward.server_key")
 """The groups of what a hook plugin owns in the configuration."""
 BUILT_ON = {
@@ -179,6 +181,8 @@ def test_one_name_everywhere(folder: Path) -> None:
     points = dict(about["entry-points"])
     if name in COMMANDS:
         assert set(points.pop("doorward.command")) == COMMANDS[name]
+    if name in CAPABILITIES:
+        assert set(points.pop("doorward.plugins")) == CAPABILITIES[name]
     for owned in (*OWNED, "doorward.catalog"):  # which an engine may bring beside its store
         points.pop(owned, None)
     kind, _, rest = name.partition("_")
@@ -359,7 +363,7 @@ def test_what_core_says_of_tables_of_others() -> None:
         plugin: about["name"]
         for about in (project(folder)["project"] for folder in DISTRIBUTIONS)
         for plugin in about.get("entry-points", {}).get("doorward.plugins", ())
-        if about["name"] == "doorward-durable-runs"
+        if about["name"] in ("doorward-cache-sqlite", "doorward-durable-runs")  # their names do not say it
     }
     given: dict[str, dict[str, str]] = {kind: {} for kind in told}
     for about in (project(folder)["project"] for folder in DISTRIBUTIONS):
