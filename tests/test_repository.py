@@ -39,7 +39,7 @@ GROUP = {
 }
 """The first word of a plugin's folder, and the entry-point group that it gives; its other words are the name in there.
 Every other folder is the name itself: `openapi`, `audit_jsonl`."""
-ALIASES = ("Cli", "StartDoorward")
+ALIASES = ("Cli", "Named", "StartDoorward")
 """Exports that are other names of a type."""
 UNSEEN = {
     "openapi": {"h2"},

@@ -44,11 +44,11 @@ def catalog_in(state: Path, plugins: Plugins) -> CatalogStore:
     return cast("CatalogStore", plugins.driver("catalog", engines[0])(state / "catalog.db"))
 
 
-def chosen_store(loaded: Loaded, plugins: Plugins, state: Path) -> Store | None:
-    """The store that the configuration names; `None` if it is the default one and not installed. It opens nothing yet.
-    Raises: PluginError, ConfigError."""
-    name = loaded.config.store or MEMORY
-    if "store" not in loaded.named and not plugins.index.named("store", name):
+def chosen_store(loaded: Loaded, plugins: Plugins, state: Path, name: str = "") -> Store | None:
+    """The store of this name, or the one that the configuration names; `None` if it is the default one and not
+    installed. It opens nothing yet. Raises: PluginError, ConfigError."""
+    asked, name = name, name or loaded.config.store or MEMORY
+    if not asked and "store" not in loaded.named and not plugins.index.named("store", name):
         return None
     if name == MEMORY:
         return MemoryStore()
@@ -56,12 +56,13 @@ def chosen_store(loaded: Loaded, plugins: Plugins, state: Path) -> Store | None:
 
 
 @contextlib.asynccontextmanager
-async def open_store(loaded: Loaded) -> AsyncIterator[Store]:
-    """The store of a configuration, without a gateway. Raises: PluginError, ConfigError."""
+async def open_store(loaded: Loaded, name: str = "") -> AsyncIterator[Store]:
+    """The store of a configuration, or another one of this name, without a gateway. Raises: PluginError,
+    ConfigError."""
     from doorward.config.layers import find_index
     from doorward.plugins.manager import Plugins
 
-    store = chosen_store(loaded, Plugins(find_index()), loaded.state_folder()) or MemoryStore()
+    store = chosen_store(loaded, Plugins(find_index()), loaded.state_folder(), name) or MemoryStore()
     try:
         yield store
     finally:

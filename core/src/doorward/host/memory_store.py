@@ -18,6 +18,7 @@ from doorward.model.storage import (
     DeleteBlob,
     Forget,
     Lease,
+    Named,
     Notify,
     Put,
     PutBlob,
@@ -102,6 +103,12 @@ class MemoryStore:
         if (found := self._blobs.get(name)) is None or self._is_over(found.expires):
             return None
         return Blob(found.content[start : None if size is None else start + size], found.size, found.expires)
+
+    async def names(self, what: Named, *, after: str | None = None, limit: int = 1000) -> Sequence[str]:
+        self._forget_expired()
+        held: dict[Named, dict[str, Any]] = {"tables": self._records, "logs": self._logs, "blobs": self._blobs}
+        named = sorted(name for name, content in held[what].items() if content)
+        return [name for name in named if after is None or name > after][:limit]
 
     async def acquire(self, name: str, seconds: float) -> Lease | None:
         if name in self._leases and not self._is_over(self._leases[name][1]):

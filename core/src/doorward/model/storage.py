@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from doorward.model.errors import StateError
 
@@ -119,6 +119,10 @@ Change = Put | Delete | Append | Forget | PutBlob | DeleteBlob | Notify
 """A part of a commit."""
 
 
+Named = Literal["tables", "logs", "blobs"]
+"""What has names in a store."""
+
+
 class Store(Protocol):
     """Stores what Doorward remembers, for any number of processes that use the same place.
 
@@ -168,6 +172,11 @@ class Store(Protocol):
 
     async def blob(self, name: str, start: int = 0, size: int | None = None) -> Blob | None:
         """A blob, or `size` bytes of it from `start` on, if there is one."""
+        ...
+
+    async def names(self, what: Named, *, after: str | None = None, limit: int = 1000) -> Sequence[str]:
+        """The first names of tables, logs or blobs that hold something and come behind `after`, ordered by their code
+        points."""
         ...
 
     async def acquire(self, name: str, seconds: float) -> Lease | None:

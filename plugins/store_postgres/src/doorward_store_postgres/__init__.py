@@ -25,6 +25,7 @@ from doorward.engines import (
     DeleteBlob,
     Forget,
     Lease,
+    Named,
     Notify,
     Put,
     PutBlob,
@@ -210,6 +211,11 @@ class PostgresStore:
         content = b"".join(part for *_, part in found if part is not None)
         begin = start - first * PART_BYTES
         return Blob(content[begin : None if size is None else begin + size], *found[0][:2])
+
+    async def names(self, what: Named, *, after: str | None = None, limit: int = 1000) -> Sequence[str]:
+        behind = None if after is None else after.encode()
+        wanted = statements.NAMES.format(statements.NAMED[what])
+        return [bytes(name).decode() for (name,) in await self._rows(wanted, after=behind, limit=limit)]
 
     async def acquire(self, name: str, seconds: float) -> Lease | None:
         found = await self._rows(statements.ACQUIRE, name=name.encode(), seconds=seconds)

@@ -7,7 +7,9 @@ seconds since the epoch by the clock of the database, unless a test turns one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+from doorward.engines import Named
 
 LAYOUT = 1
 """The version of the tables that this code makes."""
@@ -110,6 +112,15 @@ SELECT size, expires, CASE WHEN part >= %(first)s THEN content END FROM doorward
 WHERE name = %(name)s AND doorward.lives(expires, %(now)s)
   AND (part = 0 OR part BETWEEN %(first)s AND %(last)s)
 ORDER BY part
+"""
+NAMED: Mapping[Named, str] = {
+    "tables": "SELECT kind AS named FROM doorward.records WHERE doorward.lives(expires, %(now)s)",
+    "logs": "SELECT log AS named FROM doorward.entries",
+    "blobs": "SELECT name AS named FROM doorward.blobs WHERE doorward.lives(expires, %(now)s)",
+}
+NAMES = """
+SELECT DISTINCT named FROM ({}) AS held WHERE %(after)s::bytea IS NULL OR named > %(after)s
+ORDER BY named LIMIT %(limit)s
 """
 ACQUIRE = """
 INSERT INTO doorward.leases AS held

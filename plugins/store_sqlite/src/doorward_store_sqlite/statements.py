@@ -14,6 +14,7 @@ from doorward.engines import (
     DeleteBlob,
     Forget,
     Lease,
+    Named,
     Notify,
     Put,
     PutBlob,
@@ -27,6 +28,12 @@ _NEXT = "INSERT INTO numbers VALUES ('version', 1) ON CONFLICT (name) DO UPDATE 
 _LIVE = "(expires IS NULL OR expires > ?)"
 _RECORD = "SELECT key, value, version, expires FROM records WHERE kind = ?"
 _SCAN = f"{_RECORD} AND key >= ? AND (? IS NULL OR key > ?) AND {_LIVE} ORDER BY key"
+_NAMES: dict[Named, str] = {
+    "tables": "SELECT kind AS named FROM records WHERE expires IS NULL OR expires > :now",
+    "logs": "SELECT log AS named FROM entries",
+    "blobs": "SELECT name AS named FROM blobs WHERE expires IS NULL OR expires > :now",
+}
+_NAMED = "SELECT DISTINCT named FROM ({}) WHERE :after IS NULL OR named > :after ORDER BY named LIMIT :limit"
 _EXPIRED = "DELETE FROM {} WHERE expires <= ?"
 
 
@@ -109,6 +116,11 @@ def blob(db: sqlite3.Connection, name: str, start: int, size: int | None, now: f
     wanted = "SELECT content FROM blobs WHERE name = ? AND part BETWEEN ? AND ? ORDER BY part"
     content = b"".join(part for (part,) in db.execute(wanted, (name, first, last)))
     return Blob(content[start - first * PART_BYTES : max(start, stop) - first * PART_BYTES], *found)
+
+
+def names(db: sqlite3.Connection, what: Named, after: str | None, limit: int, now: float) -> Sequence[str]:
+    found = db.execute(_NAMED.format(_NAMES[what]), {"after": after, "now": now, "limit": limit})
+    return [name for (name,) in found]
 
 
 def lease(db: sqlite3.Connection, name: str) -> tuple[int, float] | None:

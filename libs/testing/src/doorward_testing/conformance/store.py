@@ -17,6 +17,7 @@ from doorward.engines import (
     Forget,
     Lease,
     MemoryStore,
+    Named,
     Notify,
     Put,
     PutBlob,
@@ -216,6 +217,32 @@ class StoreConformance(DriverConformance):
                 require(part.size == len(content), "a part does not have the size of the whole")
         await store.commit(DeleteBlob("x"), DeleteBlob("never"))
         require(await store.blob("x") is None, "a deleted blob is there")
+        await store.close()
+
+    @pytest.mark.anyio
+    async def test_what_it_holds_has_names(self, host: Any) -> None:
+        """Tables, logs and blobs are listed in order and in pages, while they hold something."""
+        clock = Clock()
+        store = self.store(host, clock)
+        kinds: tuple[Named, ...] = ("tables", "logs", "blobs")
+        require([[*await store.names(what)] for what in kinds] == [[], [], []], "a new store has names")
+        for name in ODD:
+            await store.commit(
+                Put(name, "k", b""), Put(name, "l", b""), Append(name, [b"", b""], 0), PutBlob(name, b"")
+            )
+        await store.commit(Put("soon", "k", b"", ttl=5), PutBlob("soon", b"x" * 2**20, ttl=5), Append("none", [], 0))
+        for what in kinds:
+            there = sorted({*ODD, "soon"} if what != "logs" else ODD)
+            require([*await store.names(what)] == there, f"the names of {what} are others, or not in order")
+            paged: list[str] = []
+            while page := await store.names(what, after=paged[-1] if paged else None, limit=3):
+                require(len(page) <= 3, "a page is larger than its limit")
+                paged += page
+            require(paged == there, "pages together are not the whole")
+        clock.now += 5
+        await store.commit(*(Delete(ODD[0], key) for key in "kl"), Forget(ODD[0]), DeleteBlob(ODD[0]))
+        for what in kinds:
+            require([*await store.names(what)] == sorted(ODD[1:]), f"a name of {what} is there that holds nothing")
         await store.close()
 
     @pytest.mark.anyio
