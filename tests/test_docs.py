@@ -29,7 +29,6 @@ from doorward.config.environment import from_environment
 from doorward.config.http_settings import HttpSettings, OAuthSettings
 from doorward.config.installed_plugins import GROUPS, installed
 from doorward.plugins import hookspecs
-from doorward.runs.helpers import HELPERS
 from doorward.secrets.store import Secrets
 from doorward_approvals.settings import ApprovalSettings
 from doorward_cli.installed_commands import own_commands
@@ -39,7 +38,7 @@ from doorward_durable_runs.plans.outcome import PLAN, Plan
 from doorward_durable_runs.plans.settings import PlanSettings
 from doorward_durable_runs.settings import RunSettings
 from doorward_mcp_server import guides
-from doorward_program_helpers.helpers import IN_CALLS
+from doorward_program_helpers.helpers import Helpers
 from doorward_sandbox_monty.library import LIBRARY
 from doorward_testing import Commands
 from doorward_testing.schemas import closed
@@ -498,7 +497,7 @@ def test_every_name_of_the_module_in_programs_is_documented() -> None:
     """The authors of executors read what `import doorward` gives a program: each helper, and the two errors."""
     names = rows("docs/plugins/executor.md", "### The module `doorward`")
     listed = {name for cell in names for name in re.findall(r"\w+", cell)} - {"name"}
-    assert listed == {*HELPERS, *IN_CALLS, "skills", "ApiError", "ToolError"}
+    assert listed == {*(name for name in vars(Helpers) if not name.startswith("_")), "skills", "ApiError", "ToolError"}
 
 
 @pytest.mark.parametrize("name", ["Source", "Auth", "Cache", "Executor", "Sandbox", "Door", "Observer"])

@@ -222,6 +222,22 @@ async def test_what_would_be_stored_is_refused(doorward_host: Host) -> None:
     assert stored.read_bytes() == before
 
 
+async def test_a_helper_says_what_to_install(doorward_host: Host) -> None:
+    """Programs call functions by their names; who asks for more hears what brings it."""
+    without = index(doorward_host, "doorward-program-helpers")
+    async with doorward_host.gateway(CONFIG, index=without) as gate:
+        called = "await doorward.call('weather.get_forecast', {'city': 'Oslo'})"
+        for code in ("await weather.get_forecast(city='Oslo')", called):
+            assert (await gate.execute(code)).value["high"] == 20.5
+        for helper in ("search", "read", "pages"):
+            error = (await gate.execute(f"await doorward.{helper}('x')")).error
+            assert error is not None
+            assert (error.type, error.message) == ("UnknownName", f"doorward.{helper} is not in use here")
+            assert "pip install doorward-program-helpers`" in (error.hint or "")
+        (card,) = await gate.get_functions(["doorward.pages"])
+        assert "pip install doorward-program-helpers`" in card["error"]
+
+
 async def test_without_texts_everything_is_plain(doorward_host: Host) -> None:
     """Functions are found, shown and called; a mistake says where it is; secrets stay hidden."""
     secret = "canary-" + "4711-s3cr3t"

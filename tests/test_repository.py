@@ -358,6 +358,7 @@ def test_what_core_says_of_tables_of_others() -> None:
     told = json.loads((CORE / "src/doorward/config/owned.json").read_text(encoding="utf-8"))
     assert told.pop("managed") == dict.fromkeys(("distribution", "DOORWARD_DISTRO"), "doorward-dist")
     assert told.pop("then") == {"confirm": "doorward-approvals"}
+    assert {*told.pop("helper").values()} == {"doorward-program-helpers", "doorward-skills"}
     assert {*told.pop("mode").values()} <= {project(folder)["project"]["name"] for folder in DISTRIBUTIONS}
     assert told.pop("plugin") == {
         plugin: about["name"]

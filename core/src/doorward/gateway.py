@@ -49,8 +49,6 @@ from doorward.plugins.manager import Plugins
 from doorward.runs.admission import Admission
 from doorward.runs.discovery import Discovery
 from doorward.runs.execution import Execution
-from doorward.runs.helper_cards import MODULE, HelperCards
-from doorward.runs.helpers import RECORDED, Helpers
 from doorward.runs.program_modules import Modules
 from doorward.runs.runner import Runs
 from doorward.sandboxes.executors import Executors
@@ -98,7 +96,7 @@ class Gateway:
         self.compiler = Compiler(self.servers, self.catalog, plugins, self.secrets)
         self.executors = Executors(loaded, plugins, self.state)
         self.languages = Languages(self.executors, without_code=self.config.surface == "calls")
-        policy, cards = Policy(loaded, self.principals, self.servers.upstreams), HelperCards()
+        policy = Policy(loaded, self.principals, self.servers.upstreams)
         policy.use(Deciders(plugins))
         functions = FunctionLookup(self.catalog, self.servers, policy, self.search_engine)
         lasting = self.store if self.store.lasts else None
@@ -108,14 +106,13 @@ class Gateway:
             self.catalog,
             self.servers,
             self.broker,
-            cards,
+            self.services,
             self.executors.told,
             self.limits,
             policy,
             self.search_engine,
         )
         self.modules = Modules(self.catalog, self.servers, self.discovery, self.services)
-        self.modules.add(MODULE, Helpers(self.discovery).all, recorded=RECORDED)
         self.process = Process(self.state / "processes")
         self.artefacts = Artefacts(self.store, most=limits.kept, seconds=limits.kept_seconds)
         self._sessions = Sessions(most=limits.sessions, idle=limits.session_idle, process=self.process)

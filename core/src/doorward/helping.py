@@ -1,4 +1,4 @@
-"""What authors of modules for programs import besides `doorward`: the lists in answers, values in words, handles.
+"""What authors of modules for programs import besides `doorward`: what is told of them, values and handles.
 
 A plugin gives its helpers in `gateway_made`: `gateway.modules.add("doorward.NAME", {"helper": function})`.
 """
@@ -6,20 +6,22 @@ A plugin gives its helpers in `gateway_made`: `gateway.modules.add("doorward.NAM
 from __future__ import annotations
 
 from doorward.calls.files import handle
-from doorward.calls.items import at, is_field_of_one, keys_to_items, lists_in
 from doorward.data.offload import done, is_large
 from doorward.model.program_names import PROGRAM_NAMES, ProgramNames
-from doorward.runs.helper_context import HelperContext
+from doorward.runs.helper_context import ERRORS, HELPING, MODULE, Helper, HelperContext, Helping
+from doorward.runs.program_modules import call
 
 __all__ = [
+    "ERRORS",
+    "HELPING",
+    "MODULE",
     "PROGRAM_NAMES",
+    "Helper",
     "HelperContext",
+    "Helping",
     "ProgramNames",
-    "at",
+    "call",
     "done",
     "handle",
-    "is_field_of_one",
     "is_large",
-    "keys_to_items",
-    "lists_in",
 ]

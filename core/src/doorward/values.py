@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from doorward.calls.items import items_of
 from doorward.data.clean_text import clean_text
 from doorward.data.frozen import frozen
 from doorward.data.headers import is_hidden_header, shown_headers
@@ -32,7 +31,6 @@ __all__ = [
     "is_hidden_header",
     "is_loopback",
     "is_plain",
-    "items_of",
     "python_name",
     "quoted",
     "read_json",

@@ -9,7 +9,6 @@ import pytest
 from doorward import Call, Compiled, Function, hookimpl
 from doorward.calls import answers
 from doorward.calls.artefacts import kind_of
-from doorward.calls.next_page import following
 from doorward_testing.samples import Replies
 
 from ..conftest import CONFIG, Weather
@@ -118,12 +117,3 @@ async def test_a_plugin_may_not_change_what_headers_are(doorward_host: Any) -> N
 def test_bytes_without_a_type_are_judged_by_their_first(content: bytes, kind: str) -> None:
     """Text is text, known starts are what they are, and the rest is no more than bytes."""
     assert kind_of(content) == kind
-
-
-async def test_a_page_that_says_that_it_is_the_last(doorward_host: Any) -> None:
-    """It has no next one, though it names a cursor."""
-    page = {"type": "object", "properties": {"cursor": {"type": "string"}}}
-    function = Function("weather", "list", parameters=page, read_only=True)
-    async with doorward_host.gateway(CONFIG) as gate:
-        for said, found in (({}, {"cursor": "b"}), ({"has_more": True}, {"cursor": "b"}), ({"has_more": False}, None)):
-            assert following(function, {}, {"items": [1], "next_cursor": "b", **said}, gate.catalog) == (found, "")

@@ -35,20 +35,6 @@ async def test_what_policy_denies_is_not_found(doorward_host: Any) -> None:
         assert "add_station" not in str(nothing)
 
 
-async def test_programs_find_what_policy_allows(doorward_host: Any) -> None:
-    """`doorward.search`, and the searches that programs of other systems call."""
-    async with doorward_host.gateway(CONFIG + ALICE) as gate:
-        for code in (
-            "result = str(await doorward.search('forecast for a city'))",
-            "result = str(await doorward.search(queries=['forecast', 'city']))",
-        ):
-            assert "get_forecast" in (await gate.execute(code)).value
-            assert "get_forecast" not in (await gate.execute(code, principal="alice")).value
-        found = await gate.discovery.find(["forecast for a city"], "alice")  # what compat asks
-        assert found.hits
-        assert "get_forecast" not in {hit.function.name for hit in found.hits}
-
-
 async def test_a_policy_of_upstreams_counts_as_well(doorward_host: Any) -> None:
     """What a principal finds is what it may call, where patterns name upstreams, too."""
 
@@ -78,27 +64,6 @@ async def test_who_is_not_compiled_yet_is_counted(doorward_host: Any) -> None:
 
 async def no_wait() -> None:
     """Who waits no longer."""
-
-
-async def test_a_narrowed_run_finds_what_it_may_call(doorward_host: Any) -> None:
-    """`functions` of a run narrows `doorward.search`, `describe` and `servers` in it, and nothing outside."""
-    code = (
-        "found = await doorward.search('forecast for a city', limit=50)\n"
-        "texts = [await doorward.describe(n) for n in ('weather.get_forecast', 'weather.add_station', 'weather')]\n"
-        "result = [[f['function'] for f in found['functions']], found['total'], texts, await doorward.servers()]"
-    )
-    async with doorward_host.gateway(CONFIG + ALICE) as gate:
-        found, total, texts, servers = (await gate.execute(code, functions=["weather.add_*", "weather.raw"])).value
-        assert (found, total) == (["weather.add_station"], 1)
-        assert "weather.get_forecast is not among the `functions` that this run may call" in texts[0]
-        assert "add_station(city: string" in texts[1]
-        assert "2 functions: add_station, raw" in texts[2]
-        assert (servers[0]["functions"], servers[0]["first"]) == (2, ["add_station", "raw"])
-        assert (await gate.execute(code, functions=[])).value[:2] == [[], 0]
-        assert "weather.get_forecast" in (await gate.execute(code)).value[0]
-        theirs = (await gate.execute(code, functions=["weather.*"], principal="alice")).value
-        assert "weather.get_forecast" not in theirs[0]
-        assert theirs[3][0]["functions"] == 7
 
 
 async def test_lists_and_cards_of_what_may_be_called(doorward_host: Any) -> None:

@@ -89,7 +89,7 @@ async def test_what_counts_as_a_call(doorward_host: Any) -> None:
             ("doorward.replies.reply", ("weather.get_forecast", oslo), {}, 1),
             ("doorward.replies.reply", ("weather.none",), {}, 1),
             ("doorward.replies.reply", ("weather.fail",), {}, 1),
-            ("doorward.search", ("forecast",), {}, 1),
+            ("doorward.search", ("forecast",), {}, 1),  # which is not in use here
             ("doorward.no_helper", (), {}, 1),
         ]:
             run = gate.execution.of_call("local")

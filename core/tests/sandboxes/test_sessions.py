@@ -6,7 +6,8 @@ import asyncio
 from typing import Any
 
 import pytest
-from doorward import LimitExceeded, ProgramResult, SandboxDied, UnknownName
+from doorward import LimitExceeded, ProgramResult, SandboxDied, UnknownName, hookimpl
+from doorward.helping import HelperContext
 
 from ..conftest import CONFIG, InProcess
 
@@ -31,7 +32,7 @@ class Mortal(InProcess):
             if "dies" in program.code:
                 raise SandboxDied("the sandbox died: signal 9")
             if "file" in program.params:
-                door.open(program.params["file"])
+                await door.open(program.params["file"])
             if "much" in program.code:
                 raise LimitExceeded(
                     "the program needed more memory than its limit of 1 MiB", hint="Work on smaller pieces."
@@ -96,12 +97,25 @@ async def test_a_file_that_is_none_does_not_end_a_session(mortal: Any) -> None:
         assert (await gate.execute("x", session_id=session)).value == 1
 
 
+class Ends:
+    """A plugin with a helper that ends the session of its program."""
+
+    @hookimpl
+    def gateway_made(self, gateway: Any) -> None:
+        gateway.modules.add("doorward.ends", {"session": self.session})
+
+    async def session(self, run: HelperContext) -> None:
+        run.close_session()
+
+
 async def test_a_program_closes_its_session(mortal: Any) -> None:
     """After the run's answer; a run that waited for it is told, and without a session there is nothing to close.
     CONTRACT: EXE-09."""
-    async with mortal.gateway(MORTAL + "[limits]\nsessions = 1\n") as gate:
+    mortal.install("plugin", "ends", Ends())
+    config = MORTAL.replace("plugins = []", 'plugins = ["ends"]')
+    async with mortal.gateway(config + "[limits]\nsessions = 1\n") as gate:
         first = await gate.execute("x = 1", session_id="new")
-        code = "await doorward.close_session()\nawait weather.get_forecast('Oslo')\nresult = x + 1"
+        code = "await doorward.call('doorward.ends.session')\nawait weather.get_forecast('Oslo')\nresult = x + 1"
         last, waited = await asyncio.gather(
             gate.execute(code, session_id=first.session_id), gate.execute("x", session_id=first.session_id)
         )
@@ -109,7 +123,7 @@ async def test_a_program_closes_its_session(mortal: Any) -> None:
         assert (waited.error.type, waited.session_id) == ("UnknownName", "")
         assert "no session" in (await gate.execute("x", session_id=first.session_id)).error.message
         assert (await gate.execute("x = 1", session_id="new")).session_id, "there is room for another one"
-        alone = await gate.execute("await doorward.close_session()")
+        alone = await gate.execute("await doorward.call('doorward.ends.session')")
         assert (alone.error.type, "session_id" in alone.error.hint) == ("InvalidArguments", True)
 
 

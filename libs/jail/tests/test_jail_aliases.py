@@ -25,7 +25,7 @@ async def test_in_full_cpython(doorward_host: Any) -> None:
     EXE-08."""
     pytest.importorskip("doorward_compat")
     doorward_host.install_real("compat")
-    doorward_host.install_real("text")
+    doorward_host.install_real("text", "program_helpers")
     doorward_host.install("source", "box", Box)
     doorward_host.install("executor", "unshared", unshared.UnsharedExecutor)
     async with doorward_host.gateway(CONFIG.replace('"inprocess"', '"unshared"') + BOX) as gate:

@@ -37,14 +37,13 @@ def scripted(doorward_host: Any) -> Any:
 
 
 async def test_a_card_is_python(doorward_host: Any) -> None:
-    """Its import line, its signature, and its types; also in a program. CONTRACT: DIS-03, DIS-09."""
+    """Its import line, its signature, and its types. CONTRACT: DIS-03, DIS-09."""
     async with doorward_host.gateway(CONFIG) as gate:
         (card,) = await gate.get_functions(["weather.getForecast"])
         assert card["import"] == "from weather import get_forecast"
         assert card["signature"].startswith("def get_forecast(")
         assert "city: str" in card["text"]
-        described = await gate.execute("await doorward.describe('weather.get_forecast')")
-        assert "def get_forecast" in described.value
+        assert "def get_forecast" in card["text"]
 
 
 async def test_arguments_are_checked_before_the_call(doorward_host: Any) -> None:
@@ -90,10 +89,10 @@ async def test_arguments_are_an_object(scripted: Any, code: str, wrong: str | No
 
 
 async def test_programs_read_declarations_of_their_language(scripted: Any) -> None:
-    """`doorward.describe` and stubs are in the language of the program that asks, with all that it can write of types."""
+    """Cards and stubs are in the language of the program that asks, with all that it can write of types."""
     async with scripted.gateway(BOTH) as gate:
-        described = await gate.execute('await doorward.describe("weather.get_forecast")', language="typescript")
-        assert "declare function get_forecast(args: {\n    city: string;" in described.value
+        (described,) = await gate.get_functions(["weather.get_forecast"], language="typescript")
+        assert "declare function get_forecast(args: {\n    city: string;" in described["text"]
         assert gate.modules.stub("weather", ["get_forecast", "getForecast"], "local", "typescript") == (
             "export function get_forecast(args: { city: string; days?: number }): Promise<any>;\n"
             "export { get_forecast as getForecast };\n"

@@ -14,4 +14,6 @@ def anyio_backend() -> str:
 
 @pytest.fixture(autouse=True)
 def _installed(doorward_host: Any) -> None:
-    doorward_host.install_real("text", "runs", "plans", "undo", "runs.commit", "runs.undo", "doorward-policy-rules")
+    doorward_host.install_real(
+        "text", "program_helpers", "runs", "plans", "undo", "runs.commit", "runs.undo", "doorward-policy-rules"
+    )

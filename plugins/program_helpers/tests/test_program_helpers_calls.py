@@ -124,10 +124,17 @@ async def test_how_they_are_described_and_called(doorward_host: Any) -> None:
         (in_calls,) = await gate.get_functions(["doorward"], language="json")
         assert "doorward.items({ function: string;" in in_calls["text"]
     async with doorward_host.gateway("capabilities = []\n" + CONFIG) as gate:
-        (whole,) = await gate.get_functions(["doorward"])
-        assert "pages(" not in whole["text"]
-        (in_calls,) = await gate.get_functions(["doorward"], language="json")
-        assert "Helpers" not in in_calls["text"]
-        error = (await gate.execute("await doorward.call('doorward.pages', {'function': 'weather.big'})")).error
-        assert error is not None
-        assert "there is no doorward.pages" in error.message
+        for language in ("python", "json"):
+            for name in ("doorward", "doorward.pages"):
+                (card,) = await gate.get_functions([name], language=language)
+                assert card["error"].startswith(f"{name} is not in use here. `pip install doorward-program-helpers`")
+        for code in (
+            "await doorward.call('doorward.pages', {'function': 'weather.big'})",
+            "await doorward.pages('weather.big')",
+        ):
+            error = (await gate.execute(code)).error
+            assert error is not None
+            assert (error.type, error.message) == ("UnknownName", "doorward.pages is not in use here")
+            assert "`pip install doorward-program-helpers` brings it." in str(error.hint)
+        (answer,) = (await gate.execute("[(await doorward.call('weather.get_forecast', city='Oslo'))['high']]")).value
+        assert answer == 20.5

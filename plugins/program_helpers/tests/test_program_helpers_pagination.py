@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 from doorward import Call, Compiled, Function, InvalidArguments, Reply, Settings
-from doorward.calls.items import at, declared, items_of
 from doorward.data.headers import MAX_HEADERS_BYTES, shown_headers
-from doorward_testing.samples import InProcess
+from doorward_program_helpers.next_page import following
+from doorward_testing.samples import CONFIG, InProcess
+from doorward_text.lists import at, items_of
+from doorward_text.lists import declared_list as declared
 
 pytestmark = pytest.mark.anyio
 TAKES = {"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": False}
@@ -369,3 +371,15 @@ async def test_items_of_an_answer_without_a_list(host: Any, answer: Any, says: s
             await gate.call("doorward.items", {"function": "s.get"})
     assert says in str(raised.value)
     assert advice in str(raised.value.hint)
+
+
+@pytest.mark.anyio
+async def test_a_page_that_says_that_it_is_the_last(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no next one, though it names a cursor."""
+    page = {"type": "object", "properties": {"cursor": {"type": "string"}}}
+    function = Function("weather", "list", parameters=page, read_only=True)
+    async with doorward_host.gateway(CONFIG) as gate:
+        monkeypatch.setattr(gate.broker.functions, "find", lambda *_: function)
+        for said, found in (({}, {"cursor": "b"}), ({"has_more": True}, {"cursor": "b"}), ({"has_more": False}, None)):
+            answer = {"items": [1], "next_cursor": "b", **said}
+            assert following(gate, "local", "weather.list", {}, answer) == (found, "")

@@ -447,7 +447,7 @@ async def test_a_worker_that_dies_in_a_session(
 ) -> None:
     """Killed while a program runs, or between two runs: the client is told that the session is gone; what was printed
     is kept."""
-    host.install_real("monty")
+    host.install_real("monty", "program_helpers")
     printed, heard = [], RunContext.print
     monkeypatch.setattr(RunContext, "print", lambda door, text: (printed.append(text), heard(door, text))[1])
     async with host.gateway('executor = "monty"\ncache = "none"\nplugins = []') as gate:

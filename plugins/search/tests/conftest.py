@@ -25,7 +25,9 @@ def anyio_backend() -> str:
 
 @pytest.fixture(autouse=True)
 def _installed(doorward_host: Any) -> None:
-    doorward_host.install_real("search", "search_view", "search_views", "learned", "doorward-store-sqlite", "text")
+    doorward_host.install_real(
+        "search", "search_view", "search_views", "learned", "doorward-store-sqlite", "text", "program_helpers"
+    )
 
 
 class Searched(SearchedCatalog):

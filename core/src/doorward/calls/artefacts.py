@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import contextlib
 import json
 import math
 import re
@@ -16,9 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.calls.files import handle
 from doorward.data.clean_text import clean_text, visible
-from doorward.data.json_reading import decoded, read_json
-from doorward.data.json_values import values_in
-from doorward.data.json_writing import MAX_PARTS, dump, exceeds
+from doorward.data.json_writing import dump
 from doorward.host.store_updates import scan_all
 from doorward.model.calls import File
 from doorward.model.errors import InvalidArguments, LimitExceeded, UnknownName
@@ -49,13 +46,6 @@ _TYPES_BY_START = {
     b"\x1f\x8b": "application/gzip",
 }
 _URI_IN_JSON = re.compile(rb'"(doorward://results/[\w-]{1,100})"')
-_JSON_TYPE = re.compile(r"[\w.+-]+/(?:[\w.+-]+\+)?json")
-_CHARSET = re.compile(r"(?i);\s*charset=((?:utf|us-|iso-|windows-|shift_|euc-|gb|big5|koi8)[\w-]{0,30})\s*\Z", re.ASCII)
-"""The charset in a media type, if it is a usual one: some codecs take time that grows with the square of the length."""
-
-_TEXT_TYPE = re.compile(
-    r"text/.*|application/(?:[\w.+-]+\+)?(?:json|xml|(?:x-)?yaml|(?:x-)?ndjson|jsonl|csv|javascript|sql|toml)"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,23 +88,6 @@ def named_in(dumped: bytes) -> list[str]:
         if len(found) == MAX_FILES:
             break
     return list(found)
-
-
-def content_of(file: File) -> Any:
-    """The content of a file: JSON as its value, text as text, anything else as bytes. Raises: LimitExceeded."""
-    kind = file.type.partition(";")[0].strip().lower()
-    if _JSON_TYPE.fullmatch(kind):
-        crowded = values_in(file.content, MAX_PARTS) > MAX_PARTS
-        with contextlib.suppress(ValueError):
-            if not crowded and not exceeds(value := read_json(file.content), MAX_PARTS):
-                return value
-            raise LimitExceeded(f"the file has more than {MAX_PARTS:,} values", hint="Pass its handle on instead.")
-    if not _TEXT_TYPE.fullmatch(kind):
-        return file.content
-    named = _CHARSET.search(file.type)
-    with contextlib.suppress(LookupError, ValueError):
-        return decoded(file.content, named[1] if named else "utf-8")
-    return decoded(file.content)
 
 
 def handle_to(artefact: Artefact) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from doorward.calls import binding
 from doorward.calls.answer_checks import AnswerChecks, to_reply
 from doorward.calls.files_of_calls import with_files
-from doorward.calls.next_page import following
 from doorward.calls.performing import Performing
 from doorward.calls.permissions import Permissions, nobody_asks
 from doorward.calls.withholding import Withholding
@@ -376,12 +375,6 @@ class Broker:
         definitions = partial(self._catalog.definition, function.server)
         if not run.noted(function.qualified) and (odd := self.texts.unlike(function, value, definitions)):
             run.note(odd, about=function.qualified)
-
-    def following(
-        self, name: str, principal: str, arguments: Mapping[str, Any], value: Any
-    ) -> tuple[dict[str, Any] | None, str]:
-        """See `next_page.following`. Raises: UnknownName."""
-        return following(self.functions.find(name, principal), arguments, value, self._catalog)
 
     def scrubbed(self, server: str, principal: str, value: Any) -> Any:
         """A value without the credentials with which a server is called for a principal."""

@@ -1,4 +1,4 @@
-"""One run, from code to outcome, and what `import doorward` offers to its program.
+"""One run, from code to outcome, and the modules that its program may import.
 
 Never how code is isolated.
 """

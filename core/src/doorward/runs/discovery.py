@@ -8,7 +8,6 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from doorward.calls.items import declared
 from doorward.catalog.allowed_functions import AllowedFunctions
 from doorward.catalog.hits import Hits
 from doorward.catalog.notes import MAX_CARD_CHARS, MAX_FULL_CHARS
@@ -24,7 +23,7 @@ from doorward.model.limits import Limits
 from doorward.model.names import some
 from doorward.model.programs import Program
 from doorward.model.search import Found, Search
-from doorward.runs.helper_cards import MODULE, HelperCards
+from doorward.runs.helper_context import HELPING, MODULE, UNTOLD
 from doorward.runs.server_list import ServerList
 
 if TYPE_CHECKING:
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from doorward.calls.broker import Broker
     from doorward.catalog.catalog import Catalog
     from doorward.model.search import SearchEngine
+    from doorward.model.services import Services
     from doorward.servers.registry import Servers
 
 MAX_DESCRIBED = 5
@@ -58,18 +58,18 @@ class Discovery:
         catalog: Catalog,
         servers: Servers,
         broker: Broker,
-        cards: HelperCards,
+        services: Services,
         executors: Callable[[], str],
         limits: Limits,
         policy: Policy,
         engine: Callable[[], SearchEngine],
     ) -> None:
-        """`cards` describe `import doorward`; `executors` returns a description of the executors; `engine` what finds
+        """`executors` returns a description of the executors; `engine` what finds
         functions."""
         self._catalog = catalog
         self._servers = servers
         self._broker = broker
-        self.cards = cards
+        self._services = services
         self._executors = executors
         self._limits = limits
         self.policy, self._engine = policy, engine
@@ -248,10 +248,9 @@ class Discovery:
 
     def _helper(self, name: str, asker: Program) -> dict[str, Any] | None:
         """The card of `doorward` or one of its helpers; `None` if this is the name of neither."""
-        if asker.language != JSON:
-            return self.cards.card(name, asker.language)
-        broken = [f"{each} (broken)" for each in self._servers.wrong(asker.principal)]
-        return self.cards.card_in_calls(name, some([*self._servers.usable_by(asker.principal), *broken]))
+        if name.partition(".")[0] != MODULE:
+            return None
+        return (self._services.get(HELPING) or UNTOLD).card(name, asker)
 
     def callable(self, name: str, asker: Program) -> Function:
         """The function that a name means, if it may be called. Raises: as a call would."""
@@ -266,15 +265,6 @@ class Discovery:
         except DoorwardError:
             return False
         return True
-
-    def list_in(self, name: str, principal: str) -> tuple[tuple[str, ...], str]:
-        """The key of the only list in a function's result schema, empty if there are none or several; and its route.
-
-        Raises: UnknownName.
-        """
-        function = self._broker.functions.find(name, principal)
-        keys = declared(function, self.definitions(function.server)) if function.returns else ()
-        return keys, function.route
 
     def _part(self, name: str, asker: Program) -> dict[str, Any] | None:
         """The answer for `server.function#Class`: one class of a function's types in full."""

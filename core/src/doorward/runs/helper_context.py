@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
+
+from doorward.config.install_hints import owner_brought
+from doorward.data.quoting import in_a_line
+from doorward.model.errors import UnknownName
+from doorward.model.services import Service
 
 if TYPE_CHECKING:
     from doorward.model.calls import File, Reply
     from doorward.model.programs import Program
+
+MODULE = "doorward"
+"""The module of helpers."""
+
+ERRORS = ("ApiError", "ToolError")
+"""The error classes in it, which sandboxes define themselves."""
 
 Helper = Callable[..., Awaitable[Any]]
 """Called with the run, then with the arguments of the program."""
@@ -39,10 +50,6 @@ class HelperContext(Protocol):
         for that page gets the reply's `link`. `headers`: include those of the answer."""
         ...
 
-    def following(self, function: str, arguments: Mapping[str, Any], value: Any) -> tuple[dict[str, Any] | None, str]:
-        """The arguments for the page after an answer whose source does not give them."""
-        ...
-
     def note(self, text: str) -> None:
         """Add a note to the answer of the run."""
         ...
@@ -58,3 +65,37 @@ class HelperContext(Protocol):
     def close_session(self) -> None:
         """End the session of the run, once its answer is there. Raises: InvalidArguments if it has none."""
         ...
+
+
+class Helping:
+    """What is told of `doorward` and its helpers. A plugin gives an heir as the service `HELPING`."""
+
+    calls: Collection[str] = ()
+    """The helpers that may be called without a program."""
+
+    def card(self, asked: str, asker: Program) -> dict[str, Any]:
+        """The description of `doorward` or `doorward.NAME`: `{"function", "text", …}`, or `{"function", "error"}`."""
+        return {"function": asked[:200], "error": in_a_line(missing(asked.partition(".")[2]))}
+
+    def written(self, name: str, helper: Helper, language: str) -> str:
+        """A hint: how a helper is called."""
+        return ""
+
+    def after(self, run: HelperContext, function: str, arguments: Mapping[str, Any], reply: Reply) -> Iterable[str]:
+        """Notes on the answer of a call without a program: how to go on."""
+        return ()
+
+
+HELPING = Service[Helping]("what is told of helpers")
+"""Without one, programs have `doorward.call` alone."""
+
+UNTOLD = Helping()
+
+
+def missing(name: str) -> UnknownName:
+    """The error for a helper that there is not."""
+    called = f"{MODULE}.{name[:100]}".rstrip(".")
+    if brings := owner_brought("helper", name or MODULE):
+        hint = f"{brings} `capabilities` of the configuration must name it, if it is set there."
+        return UnknownName(f"{called} is not in use here", hint=hint)
+    return UnknownName(f"there is no {called}")

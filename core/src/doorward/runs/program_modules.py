@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 from doorward.catalog.allowed_functions import allowed_names
 from doorward.catalog.texts import anything
 from doorward.config.config import module_name
+from doorward.config.install_hints import owned
 from doorward.data.languages import JSON, PYTHON, is_script
 from doorward.model.errors import InvalidArguments, PluginError, UnknownName
 from doorward.model.names import is_plain
 from doorward.model.program_names import PROGRAM_NAMES, NoOtherNames, ProgramNames
-from doorward.runs.helper_cards import ERRORS, MODULE, written
+from doorward.model.programs import Program
+from doorward.runs.helper_context import ERRORS, HELPING, MODULE, UNTOLD, Helping, missing
 from doorward.runs.idle_patterns import idle
 from doorward.runs.server_list import told
 
@@ -44,8 +46,16 @@ export class ToolError extends Error {}
 """
 
 _OURS = NoOtherNames()
+
 _MAX_DENIED = 200
 """Servers and sets of principals whose denied names are kept."""
+
+
+async def call(run: HelperContext, function: str, arguments: Mapping[str, Any] | None = None, **kwargs: Any) -> Any:
+    """Call a function by its name: doorward.call("server.function", {"id": 1}). The arguments may be keywords,
+    too."""
+    run.helper_makes_calls()
+    return await run.call(function, (), {**(arguments or {}), **kwargs})
 
 
 class Modules:
@@ -55,7 +65,7 @@ class Modules:
         self._catalog = catalog
         self._servers = servers
         self._discovery = discovery
-        self.helpers: dict[str, Mapping[str, Helper]] = {MODULE: {}}
+        self.helpers: dict[str, Mapping[str, Helper]] = {MODULE: {"call": call}}
         self._services = services
         self._recorded: set[str] = set()
         self._policy = discovery.policy
@@ -67,33 +77,27 @@ class Modules:
         """What other names than ours mean in programs."""
         return self._services.get(PROGRAM_NAMES) or _OURS
 
-    def add(
-        self,
-        module: str,
-        helpers: Mapping[str, Helper],
-        *,
-        calls: Mapping[str, str] | None = None,
-        example: str = "",
-        recorded: Collection[str] = (),
-    ) -> None:
+    @property
+    def told(self) -> Helping:
+        """What is told of helpers."""
+        return self._services.get(HELPING) or UNTOLD
+
+    def add(self, module: str, helpers: Mapping[str, Helper], *, recorded: Collection[str] = ()) -> None:
         """Give programs another module, `doorward.NAME`, with these helpers, or `doorward` itself more of them.
 
-        Each gets the run (see `HelperContext`), then the arguments of the program. Agents read the signatures and
-        docstrings of those in `doorward`; `calls` says how some of these are called without a program, with an
-        `example`. The answers of those that are `recorded` are stored with a run that is: they depend on more than its
-        calls.
+        Each gets the run (see `HelperContext`), then the arguments of the program. The answers of those that are
+        `recorded` are stored with a run that is: they depend on more than its calls.
 
         Raises: PluginError if there is such a module or helper, or if the module is called otherwise.
         """
-        taken = {*self.helpers[MODULE], *ERRORS} & helpers.keys() if module == MODULE else {module} & {*self.helpers}
-        if taken:
+        there = self.helpers.get(module, {})
+        taken = {name for name, each in helpers.items() if name in ERRORS or there.get(name, each) is not each}
+        if taken := taken if module == MODULE else {module} & {*self.helpers}:
             raise PluginError(f"{', '.join(sorted(taken))} of {module} is given already")
         if not re.fullmatch(rf"{MODULE}(\.[a-z][a-z0-9_]*)?", module):
             raise PluginError(f"the module {module!r} of programs is not called {MODULE}.NAME")
-        self.helpers[module] = {**self.helpers.get(module, {}), **helpers}
+        self.helpers[module] = {**helpers, **there}
         self._recorded.update(recorded if module == MODULE else ())
-        if module == MODULE:
-            self._discovery.cards.add(helpers, calls or {}, example)
 
     def recorded(self, helper: str) -> bool:
         """Whether the answers of a helper of `doorward` are stored with a run that is."""
@@ -115,7 +119,7 @@ class Modules:
         """The names in a server's module for a principal's program: its functions, their aliases, and original ids that
         are Python names."""
         if (helpers := self.helpers.get(server)) is not None:
-            return [*helpers, *(ERRORS if server == MODULE else ())]
+            return [*helpers, *_absent(helpers), *ERRORS] if server == MODULE else [*helpers]
         if not self._servers.usable(server, principal):
             return None
         names = self._all_members(server)
@@ -175,7 +179,8 @@ class Modules:
         scripts = is_script(language)
         if (helpers := self.helpers.get(server)) is not None:
             errors = (_ERRORS_DECLARED if scripts else _ERRORS_STUB) if server == MODULE else ""
-            return ("" if scripts else "from typing import Any\n") + errors + anything(helpers, language)
+            every = [*helpers, *(_absent(helpers) if server == MODULE else ())]
+            return ("" if scripts else "from typing import Any\n") + errors + anything(every, language)
         names = names if self._servers.usable(server, principal) else ()
         functions = {n: f for n in names if (f := self._catalog.function(server, n)) is not None}
         functions = {n: f for n, f in functions.items() if self._policy.allows(f, principal)}
@@ -195,8 +200,7 @@ class Modules:
         try:
             written_as.bind(run, *args, **kwargs)
         except TypeError as error:
-            form = self._discovery.cards.in_calls[name] if run.program.language == JSON else f"{written(helper)}."
-            hint = f"It is written {MODULE}.{name}{form}"
+            hint = self.told.written(name, helper, run.program.language)
             raise InvalidArguments(f"{MODULE}.{name}: {error}", hint=hint) from None
         try:
             return await helper(run, *args, **kwargs)
@@ -204,14 +208,17 @@ class Modules:
             raise InvalidArguments(f"{MODULE}.{name}: {error}") from None
 
     def _helper(self, name: str, language: str) -> Helper:
-        cards = self._discovery.cards
-        if language == JSON and name not in cards.in_calls:
-            hint = f"There are: {cards.names_in_calls()}."
-            raise UnknownName(f"{MODULE}.{name[:100]} is no function to call here", hint=hint)
-        for module, helpers in self.helpers.items():
-            if (found := helpers.get(name.removeprefix(f"{module}.".removeprefix(f"{MODULE}.")))) is not None:
-                return found
-        card = cards.card(f"{MODULE}.{name}") or {}
+        told, inside = self.told, name.removeprefix
+        found = (each.get(inside(f"{module}.".removeprefix(f"{MODULE}."))) for module, each in self.helpers.items())
+        helper = next(filter(None, found), None)
+        if helper is None and name in owned()["helper"]:
+            raise missing(name)
+        if language == JSON and name not in told.calls:
+            there = ", ".join(f"{MODULE}.{each}" for each in told.calls) or "none"
+            raise UnknownName(f"{MODULE}.{name[:100]} is no function to call here", hint=f"There are: {there}.")
+        if helper is not None:
+            return helper
+        card = told.card(f"{MODULE}.{name}", Program(""))
         raise UnknownName(card.get("error") or f"{MODULE}.{name} cannot be called by its name")
 
     def said_of_helper(self, name: str) -> str:
@@ -225,6 +232,11 @@ class Modules:
         if error := wrong.get(server):
             return told(error), []
         return "", difflib.get_close_matches(server, [*self._servers.names(principal), *wrong], n=3)
+
+
+def _absent(helpers: Collection[str]) -> list[str]:
+    """The helpers that a program may ask for, and gets an error from that says what to install."""
+    return [name for name in owned()["helper"] if name not in helpers and name != MODULE]
 
 
 def _with_options(written_as: inspect.Signature, args: Sequence[Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:

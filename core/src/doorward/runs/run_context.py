@@ -20,6 +20,7 @@ from doorward.model.layers import RunState
 from doorward.model.outcomes import Artefact
 from doorward.model.programs import Failure, Program
 from doorward.plugins.layers import RunView
+from doorward.runs.helper_context import MODULE
 from doorward.runs.run_files import RunFiles
 from doorward.runs.run_modules import RunModules
 from doorward.runs.run_notes import RunNotes
@@ -44,9 +45,6 @@ if TYPE_CHECKING:
 
 MAX_CALLS_AT_ONCE = 64
 """Calls of one run at the same time; further calls wait."""
-
-MODULE = "doorward"
-"""The module of the helpers."""
 
 MAX_FAILURES = 100
 """Failed calls of one run that are remembered, to recognise them in the program's error."""
@@ -245,10 +243,6 @@ class RunContext(RunModules):
     def session(self) -> str:
         """The id of its session; "" if it has none."""
         return self._session.id if self._session else ""
-
-    def following(self, function: str, arguments: Mapping[str, Any], value: Any) -> tuple[dict[str, Any] | None, str]:
-        """The arguments for the page after an answer whose source does not give them. See `next_page.following`."""
-        return self._broker.following(function, self._program.principal, arguments, value)
 
     def helper_makes_calls(self) -> None:
         """Do not count the call of a helper, because the calls that it makes are counted."""

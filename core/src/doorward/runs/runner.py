@@ -35,6 +35,7 @@ from doorward.plugins.failures import kind_of
 from doorward.plugins.hook_answers import Answer
 from doorward.plugins.hooks import AwaitedAnswer
 from doorward.plugins.layers import RunLayers
+from doorward.runs.helper_context import HELPING, UNTOLD
 from doorward.runs.outcomes import explained, failure, reading, succeeded, waiting
 from doorward.runs.program_value import ProgramValue, Written, keep_bytes, read_value, written
 from doorward.sandboxes.sessions import gone
@@ -142,11 +143,10 @@ class Runs:
     async def _answer(self, run: RunContext, function: str, arguments: Mapping[str, Any]) -> Outcome:
         started = time.perf_counter()
         try:
-            from doorward.runs.next_call import next_call  # the start does not wait for it
-
             reply = await run.reply(function, (), arguments)
             read = await done(written, reply.value, large=is_large(reply.value))
-            notes = (*run.notes, *next_call(run, function, arguments, reply))
+            told = self._services.get(HELPING) or UNTOLD
+            notes = (*run.notes, *told.after(run, function, arguments, reply))
             usage, ms = run.totals.usage(), _ms_since(started)
             return await succeeded(reply.value, read, run, notes=notes, usage=usage, ms=ms)
         except DoorwardError as error:

@@ -10,10 +10,16 @@ from typing import Any
 
 _MODULE_OF = {
     "Text": "plugin",
+    "at": "lists",
     "compact_json": "outcome_text",
+    "declared_list": "lists",
     "describe_class": "cards",
     "described": "value_text",
     "dialect_of": "dialects",
+    "is_field_of_one": "lists",
+    "items_of": "lists",
+    "keys_to_items": "lists",
+    "lists_in": "lists",
     "mistakes": "validation_messages",
     "outcome_as_dict": "outcome_text",
     "outcome_as_text": "outcome_text",

@@ -1,6 +1,12 @@
 # `make reference` writes this file.
 from doorward_text.cards import describe_class as describe_class
 from doorward_text.dialects import dialect_of as dialect_of
+from doorward_text.lists import at as at
+from doorward_text.lists import declared_list as declared_list
+from doorward_text.lists import is_field_of_one as is_field_of_one
+from doorward_text.lists import items_of as items_of
+from doorward_text.lists import keys_to_items as keys_to_items
+from doorward_text.lists import lists_in as lists_in
 from doorward_text.outcome_text import compact_json as compact_json
 from doorward_text.outcome_text import outcome_as_dict as outcome_as_dict
 from doorward_text.outcome_text import outcome_as_text as outcome_as_text
@@ -16,10 +22,16 @@ from doorward_text.value_text import shown_key as shown_key
 
 __all__ = [
     "Text",
+    "at",
     "compact_json",
+    "declared_list",
     "describe_class",
     "described",
     "dialect_of",
+    "is_field_of_one",
+    "items_of",
+    "keys_to_items",
+    "lists_in",
     "mistakes",
     "outcome_as_dict",
     "outcome_as_text",

@@ -1,4 +1,4 @@
-"""Helpers of `import doorward` that make calls: all pages of a function, whole replies, resources and prompts."""
+"""Helpers of `import doorward`: what programs find, read and get besides single calls."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ class ProgramHelpers:
     @hookimpl
     def gateway_made(self, gateway: Gateway) -> None:
         """See `doorward.plugins.hookspecs`."""
-        from doorward_program_helpers.helpers import EXAMPLE, IN_CALLS, Helpers
+        from doorward.helping import HELPING
 
-        gateway.modules.add("doorward", Helpers(gateway).all, calls=IN_CALLS, example=EXAMPLE)
+        from doorward_program_helpers.cards import HelperCards
+        from doorward_program_helpers.helpers import RECORDED, Helpers
+
+        gateway.modules.add("doorward", Helpers(gateway).all, recorded=RECORDED)
+        gateway.services.give(HELPING, HelperCards(gateway))

@@ -9,29 +9,34 @@ from typing import TYPE_CHECKING, Any
 
 import doorward_text  # which imports what it is asked for
 from doorward import InvalidArguments
-from doorward.helping import at, done, is_field_of_one, is_large, keys_to_items, lists_in
+from doorward.helping import done, is_large
 from doorward.values import write_json
+from doorward_text import at, is_field_of_one, keys_to_items, lists_in
 
 from doorward_program_helpers.known_replies import known
+from doorward_program_helpers.next_page import following as page_after
 
 if TYPE_CHECKING:
-    from doorward import Reply
+    from doorward import Gateway, Reply
     from doorward.helping import HelperContext
 
 MAX_PAGES = 100
 """Pages that `doorward.pages` gets unless the program says otherwise."""
 
 
-async def pages(run: HelperContext, function: Any, arguments: Mapping[str, Any], most: int = MAX_PAGES) -> list[Any]:
+async def pages(
+    gateway: Gateway, run: HelperContext, function: Any, arguments: Mapping[str, Any], most: int = MAX_PAGES
+) -> list[Any]:
     """The values of a function's pages, beginning with the page of `arguments`. It ends where the source has no next
     page, after `most` pages, or when the run has no calls or room left; a note says if it stops early.
 
     Raises: DoorwardError of the call that fails; InvalidArguments if `function` names none.
     """
-    return [reply.value async for reply in _replies(run, "pages", function, arguments, most)]
+    return [reply.value async for reply in _replies(gateway, run, "pages", function, arguments, most)]
 
 
 async def items(
+    gateway: Gateway,
     run: HelperContext,
     function: Any,
     arguments: Mapping[str, Any],
@@ -45,7 +50,7 @@ async def items(
     Raises: as `pages`, and InvalidArguments for an answer with several lists that could be meant, or that is one thing.
     """
     found: list[Any] = []
-    async for reply in _replies(run, "items", function, arguments, MAX_PAGES):
+    async for reply in _replies(gateway, run, "items", function, arguments, MAX_PAGES):
         keys = await done(_keys, function, reply, declared, large=is_large(reply.value))
         if not (reply.items or reply.link or reply.left or reply.next is not None):
             _check_several(run, function, route, reply.value, keys)
@@ -60,7 +65,7 @@ async def items(
 
 
 async def _replies(
-    run: HelperContext, helper: str, function: Any, arguments: Mapping[str, Any], most: int
+    gateway: Gateway, run: HelperContext, helper: str, function: Any, arguments: Mapping[str, Any], most: int
 ) -> AsyncIterator[Reply]:
     if not isinstance(function, str):
         hint = f'doorward.{helper}(github.issues_list, …) or doorward.{helper}("github.issues_list", …).'
@@ -82,7 +87,7 @@ async def _replies(
         if count and last == before:
             break  # an API that ignores the parameter would answer the same for ever
         if reply.next is None and not link and not reply.items:  # otherwise the source knows about its pages
-            found, why = run.following(function, following, reply.value)
+            found, why = page_after(gateway, run.program.principal, function, following, reply.value)
             reply = replace(reply, next=found, left="" if found else reply.left or why)
         yield reply
         count, size = count + 1, size + len(last)

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from doorward import Function
-from doorward.values import items_of
+from doorward_text import items_of
 
 from doorward_openapi.calls import page_words as words
 from doorward_openapi.calls.page_words import plain, turns

@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from doorward.calls.binding import fits
-from doorward.calls.items import items_of
-from doorward.data.wording import MAX_KEY_CHARACTERS, clean
-from doorward.model.functions import Function
+from doorward.administration import fits_parameter
+from doorward.texts import MAX_KEY_CHARACTERS, clean
+from doorward_text import items_of
 
 if TYPE_CHECKING:
-    from doorward.catalog.catalog import Catalog
+    from doorward import Function, Gateway
 
 MAX_VALUE_CHARS = 8000
 """Characters of a value that can ask for the next page."""
@@ -27,10 +26,11 @@ _EMPTY_VALUES: tuple[Any, ...] = (None, "", False, [], {})
 
 
 def following(
-    function: Function, arguments: Mapping[str, Any], value: Any, catalog: Catalog
+    gateway: Gateway, principal: str, name: str, arguments: Mapping[str, Any], value: Any
 ) -> tuple[dict[str, Any] | None, str]:
     """The arguments for the page after this answer: argument `x` gets the value of `next_x` in the answer. If there are
-    none although there is a next page: the reason, as in `Reply.left`."""
+    none although there is a next page: the reason, as in `Reply.left`. Raises: UnknownName."""
+    function = gateway.broker.functions.find(name, principal)
     if not isinstance(value, dict):
         return None, ""
     told = {
@@ -42,7 +42,7 @@ def following(
         return None, ""
     ours = {original: name for name, original in function.names.items()}
     given = {ours.get(name, name): inner for name, inner in arguments.items()}
-    found = dict(_changes(function, told, catalog))
+    found = dict(_changes(function, told, gateway))
     if {**given, **found} == given:
         why = "it is what was asked for" if found else "the function has no parameter that fits it"
     elif function.route and not function.read_only:  # most MCP tools do not say whether they change something
@@ -62,7 +62,7 @@ def following(
     return None, f"the answer has {clean(left, MAX_KEY_CHARACTERS)}, but {why}" if left else ""
 
 
-def _changes(function: Function, told: Mapping[str, Any], catalog: Catalog) -> Iterator[tuple[str, Any]]:
+def _changes(function: Function, told: Mapping[str, Any], gateway: Gateway) -> Iterator[tuple[str, Any]]:
     """Parameters with the new values that an answer has for them."""
     parameters = {_plain(name): name for name in function.parameters.get("properties", {})}
     for key, inner in told.items():
@@ -79,7 +79,9 @@ def _changes(function: Function, told: Mapping[str, Any], catalog: Catalog) -> I
             str(inner),
             int(inner) if isinstance(inner, str) and inner.isdecimal() and len(inner) < 18 else inner,
         )
-        if (fitting := next((each for each in said if fits(function, name, each, catalog)), None)) is not None:
+        if (
+            fitting := next((each for each in said if fits_parameter(function, name, each, gateway.catalog)), None)
+        ) is not None:
             yield name, fitting
 
 

@@ -6,32 +6,34 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from doorward.data.languages import JSON
-from doorward.data.quoting import in_one_line
-from doorward.data.values import plain
-from doorward.model.errors import DoorwardError
+from doorward import DoorwardError
+from doorward.texts import JSON, in_one_line, plain
+
+from doorward_program_helpers.next_page import following
 
 if TYPE_CHECKING:
-    from doorward.model.calls import Reply
-    from doorward.runs.run_context import RunContext
+    from doorward import Gateway, Reply
+    from doorward.helping import HelperContext
 
 _MAX_ARGUMENTS_CHARS = 1000
 """Characters of arguments that are written out."""
 
 
-def next_call(run: RunContext, function: str, arguments: Mapping[str, Any], reply: Reply) -> Iterator[str]:
+def next_call(
+    gateway: Gateway, run: HelperContext, function: str, arguments: Mapping[str, Any], reply: Reply
+) -> Iterator[str]:
     """The call that gets the page after this answer; programs have `doorward.pages` for that."""
     server = function.partition(".")[0]
     if run.program.language != JSON or server == "doorward":
         return
-    following = reply.next
-    if following is None:
+    after = reply.next
+    if after is None:
         with contextlib.suppress(DoorwardError):  # a compile may have taken the function away; its answer is here
-            following = run.following(function, arguments, reply.value)[0]
-    if reply.link or following is None:
+            after = following(gateway, run.program.principal, function, arguments, reply.value)[0]
+    if reply.link or after is None:
         if reply.link:
             yield 'there are more pages: get_functions(["doorward.items"]) says how to get them'
         return
-    given = in_one_line(plain({name: value for name, value in following.items() if value is not None}))
+    given = in_one_line(plain({name: value for name, value in after.items() if value is not None}))
     if len(given) <= _MAX_ARGUMENTS_CHARS:
         yield f"there is a next page: call_function with the arguments {given}"

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-from doorward.catalog.schemas import Definitions, Reader, kinds, variants
-from doorward.model.functions import Function
+from doorward import Function
+from doorward.texts import Definitions, Reader, kinds, variants
 
 _LIST_NAMES = (
     "data", "items", "results", "value", "values", "records", "entries", "rows", "content", "elements", "list",
@@ -108,7 +108,7 @@ def at(value: Any, keys: Sequence[str]) -> list[Any] | None:
     return value if isinstance(value, list) else None
 
 
-def declared(function: Function, definitions: Definitions) -> tuple[str, ...]:
+def declared_list(function: Function, definitions: Definitions) -> tuple[str, ...]:
     """The key of the only list in the schema of a function's result; empty if there is none, or several."""
     reader = Reader(definitions)
     properties = reader.properties(reader.resolve(function.returns)[1], hidden="writeOnly")
