@@ -199,8 +199,7 @@ class Ranking:
                 _raise(fit, alone.functions, PART_WEIGHT * alone.full)
         _raise(fit, own.functions, own.full)
         for phrase, weight in concept.phrases.items():
-            if phrase != concept.phrase:
-                meant = self._only(self.index.having(phrase))
+            if phrase != concept.phrase and (meant := self._only(self.index.having(phrase))).functions.size:
                 _raise(fit, meant.functions, MEANING_WEIGHT * self._short * weight * meant.brief)
                 commonest = max(commonest, meant.functions.size)
         self._hit |= fit > 0
