@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from doorward import Call, Compiled, Function
-from doorward.catalog.schema_inference import shape
 from doorward.data.held_text import holds
 from doorward.model.programs import Failure
 from doorward_testing.samples import CONFIG, Weather
@@ -211,11 +210,6 @@ TRAPS = {f"a{i}": {f"b{j}": TRAP for j in range(40)} for i in range(25)}
 def test_texts_that_hold_nothing_take_no_time(read: list[int]) -> None:
     """An upstream may answer thousands of texts that look like JSON or a literal up to their end: nobody else waits for
     them to be read."""
-    shape([[TRAP] * 20 for _ in range(50)])
-    shape([[TRAP[:400]] * 20 for _ in range(50)])
-    assert read[0] < 100_000
-    assert read[1] < 50_000
-    read[:] = 0, 0
     hint(TRAPS, "TypeError", "string indices must be integers, not 'str'", 10**7)
     assert read[0] < 1_000_000
     assert read[1] < 50_000

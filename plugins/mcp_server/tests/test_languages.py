@@ -79,4 +79,4 @@ async def test_texts_without_python(host: Any, surface: str) -> None:
             ran = await client.call_tool("execute_code", {"code": "const a = 2"})
             assert ran.structured_content["value"] == 2
     assert len(guides.STANDARD_TYPESCRIPT) < 1300
-    assert len(guides.MINIMAL_TYPESCRIPT) <= guides.MAX_INSTRUCTIONS_CHARACTERS
+    assert len(guides.MINIMAL_TYPESCRIPT) <= 2048

@@ -161,4 +161,4 @@ def alive(pid: int) -> bool:
 
 
 def text_of(result: Mapping[str, Any]) -> str:
-    return str(result["content"][0]["observed", "text"])
+    return str(result["content"][0]["text"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import time
 from dataclasses import replace
 from typing import Any
@@ -93,3 +94,28 @@ async def test_a_text_that_holds_values_is_told(
         assert "-> str" in report["text"]
         assert "holds" not in plain["text"]
         assert (await gate.execute("result = {'in': await weather.report()}")).ok
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many characters were read as JSON, and as Python literals, which takes a hundred times as long."""
+    read = [0, 0]
+    for number, (module, name) in enumerate([(json, "loads"), (ast, "literal_eval")]):
+        real = getattr(module, name)
+
+        def counted(text: str, real: Any = real, number: int = number) -> Any:
+            read[number] += len(text)
+            return real(text)
+
+        monkeypatch.setattr(module, name, counted)
+    return read
+
+
+def test_texts_that_hold_nothing_take_no_time(read: list[int]) -> None:
+    """An upstream may answer thousands of texts that look like JSON or a literal up to their end: nobody else waits for
+    them to be read."""
+    trap = "[" + "1," * 9990 + "x"
+    shape([[trap] * 20 for _ in range(50)])
+    shape([[trap[:400]] * 20 for _ in range(50)])
+    assert read[0] < 100_000
+    assert read[1] < 50_000
