@@ -157,7 +157,7 @@ def attributes(of: Any) -> dict[str, Any]:
 
 def config(receiver: Receiver, host: Any, **more: Any) -> dict[str, Any]:
     """A gateway with a shop behind it, whose telemetry goes to the receiver."""
-    host.install_real("monty", "openapi", "telemetry", "audit_jsonl")
+    host.install_real("kept_programs", "monty", "openapi", "telemetry", "audit_jsonl")
     document = Path(host.folder) / "shop.json"
     document.write_text(json.dumps(DOCUMENT))
     return {
