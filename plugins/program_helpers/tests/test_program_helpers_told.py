@@ -23,7 +23,7 @@ async def test_every_helper_says_what_it_does(doorward_host: Any) -> None:
         names = gate.modules.members("doorward", "local")
         assert names is not None
         assert {"search", "read", "path", "ApiError", "ToolError"} <= set(names)
-        for name in names:
+        for name in {*names} - {"skills"}:  # which doorward-skills brings
             (card,) = await gate.get_functions([f"doorward.{name}"])
             assert f"\n{name}" in whole["text"]
             head = ast.parse(card["text"]).body[1]

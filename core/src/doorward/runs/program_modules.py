@@ -223,7 +223,11 @@ class Modules:
 
     def said_of_helper(self, name: str) -> str:
         """What is said to who looks for a name in a server's module that is one of `doorward`; "" if it is none."""
-        return f"It is {MODULE}.{name}: import {MODULE}." if name in (*self.helpers[MODULE], *ERRORS) else ""
+        return (
+            f"It is {MODULE}.{name}: import {MODULE}."
+            if name in (*self.helpers[MODULE], *owned()["helper"], *ERRORS)
+            else ""
+        )
 
     def absent(self, server: str, principal: str) -> tuple[str, list[str]]:
         """For a server that a principal asked for and cannot use: its error, if it is one of theirs and broken, and
