@@ -105,8 +105,8 @@ def rows(page: str, heading: str) -> dict[str, list[str]]:
 
 @pytest.mark.slow
 def test_the_architecture_names_what_there_is() -> None:
-    """ARCHITECTURE.md names each distribution and each package, in the package's own words; each file that it names is there, with what
-    it names in it."""
+    """ARCHITECTURE.md names each distribution and each package, in the package's own words. Each file that `docs/code.md`
+    names is there, with what it names in it."""
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     distributions = [f"{file.parent.parent.name}/{file.parent.name}/" for file in ROOT.glob("[lp]*/*/pyproject.toml")]
     assert [folder for folder in distributions if f"`{folder}`" not in text] == []
@@ -118,7 +118,8 @@ def test_the_architecture_names_what_there_is() -> None:
         assert never.startswith("Never ")
         assert said.partition(". Never ")[0] in text
         assert f"Never {said.partition('. Never ')[2].partition('.')[0]}" in text, package
-    named = re.findall(r"`((?:core|libs|plugins)/[\w/]+\.py)`(?: `([\w.]+)`)?", text)
+    code = (ROOT / "docs/code.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:core|libs|plugins)/[\w/]+\.py)`(?: `([\w.]+)`)?", code)
     assert len(named) > 20
     for path, symbol in named:
         scope: Any = ast.parse((ROOT / path).read_text(encoding="utf-8"))
