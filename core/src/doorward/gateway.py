@@ -306,7 +306,7 @@ class Gateway:
         `session_id` is the id of an open session, or `"new"`; `client` gets progress and requests from its calls;
         `show_bytes` is how much is shown of a value or of printed text, in place of `[limits] inline` and `cut`;
         `language` is that of the program: Python if it is empty, where any executor runs Python. In the `mode` "plan"
-        its writes are withheld, and `plans.commit` makes them later. `argv` are the words that a script finds in
+        its writes are withheld, for whoever keeps plans to make them later. `argv` are the words that a script finds in
         `sys.argv` behind its name.
         """
         return await self.execution.execute(

@@ -1,4 +1,4 @@
-"""Each of the three capabilities can be left out, and undo even removed: no other code knows of it."""
+"""Each of the three capabilities can be left out, and undo even removed: no other code imports it."""
 
 from __future__ import annotations
 

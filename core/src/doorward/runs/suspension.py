@@ -105,7 +105,7 @@ class Suspension:
 
     async def turn(self) -> None:
         """Begin a call, unless the run is to stop, or is being suspended: what begins while its sandbox ends must not
-        go out, for the journal says of calls under way then that they were not made."""
+        go out, for a recorder says of calls under way then that they were not made."""
         if self._over:
             import anyio
 
