@@ -57,7 +57,7 @@ async def test_an_agent_is_led_by_what_it_used(doorward_host: Any) -> None:
             "other.list_films",
             "other.read_films",
         ]
-        for _ in range(6):
+        for _ in range(20):
             assert (await client.call_tool("execute_code", {"code": program})).structured_content["ok"]
             assert await found("films of some year")
         await gate.plugins.manager.get_plugin("search").learning.settle()

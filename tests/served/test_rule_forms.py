@@ -274,7 +274,7 @@ reason = "acme is in a hurry"
 
 async def test_a_distributions_rules_stand_beside_the_users(api: Api, tmp_path: Path) -> None:
     """A user's rules loosen none of them, and tighten them."""
-    plugins = ", ".join(f'"doorward-{name}"' for name in [*PLUGINS, "policy-rules", "store-sqlite"])
+    plugins = ", ".join(f'"doorward-{name}"' for name in [*PLUGINS, "policy-rules", "store-sqlite", "text"])
     install(tmp_path / "site", "acme", MANIFEST.format(plugins=plugins))
     rules = """
 [[policy.rules]]

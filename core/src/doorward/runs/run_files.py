@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from doorward.calls.artefacts import MAX_FILES, base_name, named_in
 from doorward.data.json_writing import dump
 from doorward.model.calls import File
-from doorward.model.errors import InvalidArguments, LimitExceeded, UnknownName
+from doorward.model.errors import InvalidArguments, LimitExceeded, StateError, UnknownName
 from doorward.model.outcomes import Artefact
 from doorward.model.programs import Program
 
@@ -30,6 +32,7 @@ class RunFiles:
         "_own",
         "_program",
         "_recorder",
+        "_storing",
         "_waiting",
         "foreign",
         "held",
@@ -42,14 +45,15 @@ class RunFiles:
         self._recorder = recorder
         self._own: list[Artefact] = []
         self._waiting: dict[str, Kept] = {}  # to be stored, by URIs
+        self._storing = asyncio.Lock()
         self.held = 0
         """Bytes of what waits to be stored."""
         self._count = 0
         self._bytes = 0
         self.foreign: set[str] = set()
+        """The URIs of files that stood in the data of an upstream."""
         self.replayed: list[Any] = []
         """Answers of calls that were made before the run was resumed, whose URIs nobody has looked for yet."""
-        """The URIs of files that stood in the data of an upstream."""
 
     def leave(self, content: bytes, type: str, name: str) -> Artefact:
         """Keep a file that the program leaves. Raises: LimitExceeded."""
@@ -78,18 +82,20 @@ class RunFiles:
 
     async def store(self) -> None:
         """Store what is held. Raises: StateError."""
-        while self._waiting:
-            kept = next(iter(self._waiting.values()))
-            await self._artefacts.keep(kept, self._program.principal)
-            if self._waiting.pop(kept.about.uri, None):
+        async with self._storing:  # calls at once store nothing twice
+            while self._waiting:
+                kept = next(iter(self._waiting.values()))
+                await self._artefacts.keep(kept, self._program.principal)
+                del self._waiting[kept.about.uri]
                 self.held -= kept.about.bytes
 
     async def left(self, named: Sequence[str]) -> tuple[Artefact, ...]:
         """See `RunContext.left`."""
         found = {artefact.uri: artefact for artefact in self._own}
         for uri in named:
-            if uri not in found and (about := await self._about(uri)) is not None:
-                found[uri] = about
+            with suppress(StateError):  # a run has not failed because its files cannot be looked up
+                if uri not in found and (about := await self._about(uri)) is not None:
+                    found[uri] = about
         return tuple(found.values())
 
     async def is_foreign(self, uri: str) -> bool:

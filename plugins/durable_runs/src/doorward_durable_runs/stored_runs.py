@@ -58,7 +58,13 @@ class StoredRuns:
             return Outcome(False, waiting=waiting(run, waits, self.journals.resuming(run)))
         except DoorwardError as error:
             return self._gateway.admission.refused(error, "", principal or LOCAL)
-        program = await self.again(given, stored, principal)
+        try:
+            program = await self.again(given, stored, principal)
+        except BaseException as error:  # its files cannot be stored: it can be resumed another time
+            journal.close()
+            if not isinstance(error, DoorwardError):
+                raise
+            return self._gateway.admission.refused(error, "", principal or LOCAL)
         known = {**self._gateway.languages.parameters(program.code, program.language), **program.params}
         outcome = await self._gateway.execution.run(program, known, None, client, journal)
         return without_plan(outcome) if journal.interceptor is not None else outcome

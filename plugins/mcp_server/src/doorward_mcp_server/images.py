@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import mcp_types as t
-from doorward import Gateway, Outcome, UnknownName
+from doorward import Gateway, Outcome, StateError, UnknownName
 from doorward.serving import kind_of
 
 MAX_IMAGES = 4
@@ -32,7 +32,7 @@ async def shown(gate: Gateway, outcome: Outcome, principal: str) -> tuple[Outcom
             continue
         try:
             content = (await gate.file(artefact.uri, principal=principal)).content
-        except UnknownName:  # newer artefacts have displaced it
+        except (StateError, UnknownName):  # the store cannot be read, or newer artefacts have displaced it
             continue
         if (kind := kind_of(content)) in _MEDIA_TYPES:
             images.append(t.ImageContent(data=base64.b64encode(content).decode(), mime_type=kind))

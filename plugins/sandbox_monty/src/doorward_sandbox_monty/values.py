@@ -30,6 +30,10 @@ MOST_SECONDS = 0.08
 """The same for the arguments of a call, whose parts nobody can count before they are made: a million and more, or 60 MB
 of text. To make them takes less again, and blocks everybody; core takes a tenth of that many parts."""
 
+MANY_PARTS, MUCH_TEXT = 20_000, 2_000_000
+"""An answer with more parts, or characters and bytes, takes so long to send that how long the next arguments take says
+nothing."""
+
 VALUE = "doorward_value"
 """The name of the value; unlike those in `api_errors` no sign that a program needs `PRELUDE`."""
 
@@ -88,6 +92,23 @@ def kept(code: str) -> str:
     text = code.encode()
     start, end = Places(text).of(last.value)
     return (text[:start] + f"({VALUE} := (".encode() + text[start:end] + b"))" + text[end:]).decode()
+
+
+def is_large(answer: Any) -> bool:
+    """Whether an answer takes long to send: `MANY_PARTS`, `MUCH_TEXT`."""
+    parts, text, todo = 0, 0, [answer]
+    while todo and parts <= MANY_PARTS and text <= MUCH_TEXT:
+        value = todo.pop()
+        parts += 1
+        if isinstance(value, (str, bytes)):
+            text += len(value)
+        elif isinstance(value, dict):
+            parts += len(value)
+            todo += [*value.values()][:MANY_PARTS]
+        elif isinstance(value, (list, tuple)):
+            todo += value[:MANY_PARTS]
+            parts += max(0, len(value) - MANY_PARTS)
+    return parts > MANY_PARTS or text > MUCH_TEXT
 
 
 def too_large(counted: object, seconds: float) -> LimitExceeded | None:

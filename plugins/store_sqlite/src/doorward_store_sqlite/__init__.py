@@ -1,9 +1,8 @@
 """What Doorward remembers, in one SQLite file that processes of one machine share.
 
 One thread writes and one reads, each with its own connection: readers never wait for a writer, and the event loop for
-neither. What waits to be written is written together, in one transaction. The file has a write-ahead log. A commit has
-survived a kill of the process when it returns, and with `sync` a power cut, too. A file that is broken is put aside,
-and a new one is begun.
+neither. The file has a write-ahead log. A commit has survived a kill of the process when it returns, and with `sync` a
+power cut, too. A file that is broken is put aside, and a new one is begun.
 """
 
 from __future__ import annotations
@@ -12,14 +11,13 @@ import asyncio
 import contextlib
 import sqlite3
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
-from doorward import ConfigError, Settings, StateError, log
-from doorward.engines import Blob, Change, Conflict, Lease, Named, Notify, Record, StaleLease, require_once
+from doorward import ConfigError, Settings, StateError
+from doorward.engines import Blob, Change, Lease, Named, Notify, Record, StaleLease, require_once
 from pydantic import Field
 
 from doorward_store_sqlite import statements
@@ -38,9 +36,6 @@ WAIT_SECONDS = 5.0
 
 POLL_SECONDS = 0.2
 """How often to look whether another process has notified a topic."""
-
-GROUP = 64
-"""Commits that are made in one transaction, at most."""
 
 SWEEP_SECONDS = 60.0
 """How often what has expired is removed, where anything is written."""
@@ -67,7 +62,6 @@ class SqliteStore:
         self._clock = clock
         sync = "FULL" if context.settings.sync else "NORMAL"
         self._writer, self._reader = _Connection(self._file, sync), _Connection(self._file, sync)
-        self._waiting: deque[_Write] = deque()
         self._woken: dict[str, asyncio.Event] = {}
         self._swept: float | None = None
 
@@ -146,50 +140,11 @@ class SqliteStore:
         await asyncio.gather(self._writer.end(), self._reader.end())
 
     async def _write(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """What `work` returns once what it wrote is stored: in one transaction with all that waits at that moment."""
-        self._waiting.append(mine := _Write(work))
-        try:
-            await self._writer.run(self._write_waiting)
-        except asyncio.CancelledError:
-            mine.work = None
-            raise
-        if mine.error is not None:
-            raise mine.error
-        return cast("T", mine.result)
+        def write() -> T:
+            with self._errors(self._writer), _transaction(self._writer.made(self._refuse_other), "IMMEDIATE") as db:
+                return work(db)
 
-    def _write_waiting(self) -> None:
-        while self._waiting:
-            group = [self._waiting.popleft() for _ in range(min(GROUP, len(self._waiting)))]
-            if len(group) > 1:
-                try:
-                    self._write_group(group)
-                    continue
-                except Exception as error:  # only one of them may be at fault: each is written by itself
-                    log.debug("written_one_by_one", why=str(error))
-            for each in group:
-                try:
-                    self._write_group([each])
-                except Exception as error:
-                    each.error = error
-
-    def _write_group(self, group: Sequence[_Write]) -> None:
-        """Write all in one transaction. What one of several refuses is nothing of the others. Raises: whatever one
-        of them raises."""
-        with self._errors(self._writer), _transaction(self._writer.made(self._refuse_other), "IMMEDIATE") as db:
-            for each in group:
-                if (work := each.work) is None:
-                    continue
-                each.error = None
-                if len(group) == 1:
-                    each.result = work(db)
-                    continue
-                db.execute("SAVEPOINT one")
-                try:
-                    each.result = work(db)
-                except (Conflict, StaleLease) as error:
-                    each.error = error
-                    db.execute("ROLLBACK TO one")
-                db.execute("RELEASE one")
+        return await self._writer.run(write)
 
     async def _read(self, work: Callable[[sqlite3.Connection], T], nothing: T) -> T:
         """What `work` reads; `nothing` if there is no file yet: to read makes none."""
@@ -221,17 +176,6 @@ class SqliteStore:
         if self._swept is None or time.monotonic() > self._swept + SWEEP_SECONDS:
             statements.sweep(db, now)
             self._swept = time.monotonic()
-
-
-class _Write:
-    """What somebody waits for: `work` to be done in a transaction, `None` if they wait no more."""
-
-    __slots__ = ("error", "result", "work")
-
-    def __init__(self, work: Callable[[sqlite3.Connection], Any]) -> None:
-        self.work: Callable[[sqlite3.Connection], Any] | None = work
-        self.result: Any = None
-        self.error: Exception | None = None
 
 
 class _Connection:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -165,10 +166,9 @@ class Plans:
         if differs := await reading.differences(run, said, reads.again, client):
             file.append([(b"G", {})])
             return _outdated(run.program.run, differs)
+        program = replace(await self._runs.again(stored.given, said, run.program.principal), plan=False)  # begins now
         journal = await thread_to_its_end(self._journals.commit, file, stored.given, said)
         held.pop_all()
-        said.committed = True
-        program = await self._runs.again(stored.given, said, run.program.principal)  # its time begins now
         known = {**self._gateway.languages.parameters(program.code, program.language), **program.params}
         return without_plan(await self._gateway.execution.run(program, known, None, client, journal, whole=run))
 
