@@ -156,7 +156,7 @@ class Executors:
             "it cannot plan",
             hint=f"Here plans are made by {told}: write the program for that, or run it without a plan."
             if able
-            else "A plan runs in full CPython: the operator can add an executor of that kind to `executor`.",
+            else "A plan runs in full CPython (nsjail, docker): the operator can add one to `executor`.",
         )
 
     def _planning(self, name: str) -> int:
