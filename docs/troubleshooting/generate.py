@@ -64,7 +64,7 @@ _BY_FOLDER = {
     r"libs/testing|plugins/dist$": AUTHORS,
     r"plugins/guard_|libs/text": PROGRAMS,
 }
-_BY_ROOM = {"runs": PROGRAMS, "program_api": PROGRAMS, "calls": PROGRAMS, "secrets": CREDENTIALS}
+_BY_PACKAGE = {"runs": PROGRAMS, "calls": PROGRAMS, "secrets": CREDENTIALS}
 _BY_ERROR = {
     "ServerError": SERVERS,
     "ApiError": SERVERS,
@@ -104,9 +104,9 @@ def _page(message: Message) -> Page:
         if re.match(folder, message.folder):
             return page
     room = message.module.partition("/")[0] if message.folder == "core" else ""
-    if message.error in ("ServerError", "ExecutorError", "SandboxDied") or room not in _BY_ROOM:
+    if message.error in ("ServerError", "ExecutorError", "SandboxDied") or room not in _BY_PACKAGE:
         return _BY_ERROR.get(message.error, SERVERS if message.folder != "core" else CONFIGURATION)
-    return _BY_ROOM[room]
+    return _BY_PACKAGE[room]
 
 
 def _section(message: Message) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from doorward.catalog.checked_schema import validator, value_validator
 from doorward.catalog.notes import Observation
 from doorward.catalog.schemas import (
-    BYTES_SCHEMAS,
     MAX_NESTING,
     Definitions,
     Reader,
@@ -20,7 +19,7 @@ from doorward.catalog.schemas import (
     variants,
 )
 from doorward.catalog.texts import PARAMETERS, TEXTS, Answers, FailedRun, FunctionTexts, Mistaken, Mistakes
-from doorward.data.clean_text import clean_text, shown_schema, visible
+from doorward.data.clean_text import clean_text, visible
 from doorward.data.held_text import MAX_TEXT_CHARS, holds, may_hold
 from doorward.data.json_writing import dump, exceeds
 from doorward.data.languages import JSON, is_script
@@ -32,7 +31,6 @@ from doorward.model.names import class_name, is_plain, python_name
 from doorward.model.outcomes import Waiting
 
 __all__ = [
-    "BYTES_SCHEMAS",
     "JSON",
     "MAX_KEY_CHARACTERS",
     "MAX_NESTING",
@@ -66,7 +64,6 @@ __all__ = [
     "nearest",
     "plain",
     "python_name",
-    "shown_schema",
     "strings",
     "table",
     "validator",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import anyio
 import pytest
 from doorward import Failure, Program, ProgramResult
 from doorward.calls import answer_checks
-from doorward.calls.artefacts import base_name
+from doorward.calls.artefacts import Artefacts, base_name
 from doorward.engines import PutBlob
-from doorward.model.errors import DoorwardError, StateError
+from doorward.model.errors import DoorwardError, StateError, UnknownName
 
 from ..conftest import CONFIG, InProcess, MemoryCache
 
@@ -171,3 +172,38 @@ async def test_a_file_is_there_for_the_next_call(
         await run.store_files()
         assert len(stored) == 1
         assert (await gate.file(handle["artefact"])).content == content
+
+
+async def test_calls_at_once_store_nothing_twice(files: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each file is stored once, however many wait for that."""
+    kept: list[str] = []
+
+    async def keep(artefacts: Any, one: Any, principal: str) -> None:
+        kept.append(one.about.uri)
+        await anyio.lowlevel.checkpoint()
+        await keeping(artefacts, one, principal)
+
+    keeping = Artefacts.keep
+    monkeypatch.setattr(Artefacts, "keep", keep)
+    async with files.gateway(FILES) as gate:
+        run = gate.execution.of_call("local")
+        for n in range(3):
+            run.hold(f"file {n}", "text/plain")
+        async with anyio.create_task_group() as calls:
+            for _ in range(4):
+                calls.start_soon(run.store_files)
+    assert len(kept) == len(set(kept)) == 3
+
+
+async def test_an_id_has_no_place_of_another_principal(files: Any) -> None:
+    """What stands behind a principal in a key of the store is one word."""
+    async with files.gateway(FILES) as gate:
+        left = (await gate.execute("door.keep(PNG, 'image/png', 'a.png') and 1", principal="a/b")).artefacts[0]
+        assert (await gate.file(left.uri, principal="a/b")).content == PNG
+        for uri in (
+            left.uri.replace("results/", "results/b/"),
+            "doorward://results/" + "x" * 200,
+            "doorward://results/",
+        ):
+            with pytest.raises(UnknownName, match="there is no result"):
+                await gate.file(uri, principal="a")

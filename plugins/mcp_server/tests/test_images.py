@@ -6,7 +6,7 @@ import base64
 from typing import Any
 
 import pytest
-from doorward import DoorwardError, Failure, Program, ProgramResult
+from doorward import DoorwardError, Failure, Program, ProgramResult, StateError
 from doorward_mcp_server.server import build
 from doorward_testing.samples import CONFIG, InProcess
 from mcp.client.client import Client
@@ -80,3 +80,15 @@ async def test_bytes_in_a_value_are_an_image(doorward_host: Any) -> None:
     async with doorward_host.gateway(CONFIG) as gate, Client(build(gate)) as client:
         shown = await client.call_tool("execute_code", {"code": "{'plot': b'\\x89PNG\\r\\n\\x1a\\n' + bytes(2000)}"})
         assert [c.type for c in shown.content] == ["text", "image"]
+
+
+async def test_an_image_that_cannot_be_read_takes_no_answer_away(files: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run has succeeded, and its client sees what it answered."""
+
+    async def locked(*given: Any, **named: Any) -> Any:
+        raise StateError("the store is locked")
+
+    async with files.gateway(FILES) as gate, Client(build(gate)) as client:
+        monkeypatch.setattr(gate, "file", locked)
+        told = await client.call_tool("execute_code", {"code": "door.keep(PNG, 'image/png', 'plot.png') and 5"})
+        assert ([c.type for c in told.content], told.structured_content["value"]) == (["text"], 5)

@@ -6,13 +6,14 @@ import asyncio
 import json
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from doorward import Function, Secret, Settings, StateError
 from doorward.configuration import load_config
 from doorward.engines import MemoryStore, Store
-from doorward_observed import Observed
+from doorward_observed import Observed, observations
 from doorward_observed.observations import Observations, clear
 from doorward_observed.shapes import MAX_PLACES, Shape, as_schema, bounded, merge, shape
 from doorward_testing.samples import Anything
@@ -127,9 +128,10 @@ def test_a_shape_is_bounded() -> None:
 # In memory and in the store
 
 
-async def test_what_was_seen_is_kept() -> None:
+async def test_what_was_seen_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Processes add up what they saw. CONTRACT: SRC-23."""
-    store, began, known = MemoryStore(), time.time(), function("f")
+    monkeypatch.setattr(observations, "time", SimpleNamespace(time=lambda: 1.8e9))
+    store, known = MemoryStore(), function("f")
     seen = Observations(store)
     for value in ([{"a": 1}], [{"a": None}], []):
         seen.learn(known, value)
@@ -138,7 +140,7 @@ async def test_what_was_seen_is_kept() -> None:
     found = other.of(known)
     assert found is not None
     assert found.times == 3
-    assert began <= found.last <= time.time()
+    assert found.last == 1.8e9
     other.learn(known, [{"b": "x"}])
     await other.flush()
     seen.learn(known, [])

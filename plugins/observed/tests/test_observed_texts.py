@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -43,9 +42,9 @@ def test_the_text_of_what_was_observed_is_python(values: list[Any]) -> None:
 
 def test_how_far_to_rely_on_it() -> None:
     """How often, and when last; also in a stub."""
-    now = time.time()
+    now = 1.8e9
     seen = Observation(as_schema({"array": {"object": {"a": {"integer": {}}}}}), "", 3, now)
-    assert observed_in_words(seen) == "observed 3 times, last today, not promised"
+    assert observed_in_words(seen, now) == "observed 3 times, last today, not promised"
     assert observed_in_words(seen, now + 2 * 86400) == "observed 3 times, last 2 days ago, not promised"
     stubbed = stub([Function("s", "f")], lambda name: None, lambda function: seen)
     assert "-> Any: ...  # list[dict[str, Any]], observed" in stubbed

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from doorward import LimitExceeded, Program
-from doorward_sandbox_monty import MontyExecutor, MontySettings
+from doorward_sandbox_monty import MontyExecutor, MontySettings, values
 from doorward_sandbox_monty.values import kept
 from doorward_testing import Door
 
@@ -85,3 +85,28 @@ async def test_a_value_of_fewer_parts(host: Any, code: str) -> None:
 @pytest.mark.parametrize("code", ["x = 1", "1 +", "import sys\nsys.exit(1)", "", "exit()"])
 def test_a_program_that_ends_with_no_expression_stays_as_it_is(code: str) -> None:
     assert kept(code) == code
+
+
+async def test_what_was_just_sent_to_the_program_is_no_argument(host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To send a large value takes as long as to read one: the call after it is made."""
+    monkeypatch.setattr(values, "MOST_SECONDS", -1.0)  # whatever is read takes too long
+    code = "import time\ntime.sleep(0)\nlen(x)"  # its first question is a call
+    assert await ended(host, code, params={"x": "x" * 3_000_000}) == 3_000_000
+    with pytest.raises(LimitExceeded, match="the arguments of a call are too large to be read"):
+        await ended(host, code, params={"x": "x"})
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_large"),
+    [
+        ([0] * 30_000, True),
+        ({"a": [{"b": [1] * 200} for _ in range(200)]}, True),
+        ({str(n): n for n in range(30_000)}, True),
+        (["x" * 500_000] * 5, True),
+        ([[1, 2], {"a": "b"}, None], False),
+        ("x" * 100_000, False),
+    ],
+)
+def test_large_answers(answer: Any, is_large: bool) -> None:
+    """By parts, wherever they are, and by text."""
+    assert values.is_large(answer) is is_large

@@ -45,6 +45,7 @@ _TYPES_BY_START = {
     b"PK\x03\x04": "application/zip",
     b"\x1f\x8b": "application/gzip",
 }
+_ID = re.compile(r"[\w-]{1,100}", re.ASCII)
 _URI_IN_JSON = re.compile(rb'"(doorward://results/[\w-]{1,100})"')
 
 
@@ -251,7 +252,10 @@ class Artefacts:
 
 
 def _id(uri: str) -> str:
-    return uri.removeprefix(PREFIX).partition("?")[0]
+    """The id in a URI. Raises: UnknownName if none is like that: in a key of the store it stands behind a principal."""
+    if not _ID.fullmatch(id := uri.removeprefix(PREFIX).partition("?")[0]):
+        raise _unknown(uri)
+    return id
 
 
 def _unknown(uri: str) -> UnknownName:

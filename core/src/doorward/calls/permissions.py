@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from doorward.access.policy import left_out_by
 from doorward.access.rules import asked_for, readings, selected, shorter
 from doorward.calls.function_lookup import LEFT_OUT_HINT, left_out
-from doorward.config.install_hints import owner_brought
+from doorward.config.install_hints import capability_brought
 from doorward.model.decisions import ALLOWED, Decision, denial
 from doorward.model.errors import Refused
 from doorward.model.functions import ASKS_A_MODEL, Function
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 def nobody_asks(what: str, decision: Decision) -> Refused:
     """The refusal of what needs a person's approval by a decision, where nothing in use asks people."""
     why = ": ".join(filter(None, (decision.rule, decision.reason)))
-    brings = owner_brought("then", "confirm")
-    hint = f"Tell the operator: {brings} `capabilities` of the configuration must name it, if it is set there."
+    hint = f"Tell the operator: {capability_brought('then', 'confirm')}"
     return Refused(f"{what} needs a person's approval ({why}), and nothing here asks for one", hint=hint)
 
 

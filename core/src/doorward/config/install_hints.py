@@ -45,6 +45,11 @@ def owner_brought(kind: str, name: str) -> str:
     return f"`pip install {package}` brings it." if package else ""
 
 
+def capability_brought(kind: str, name: str) -> str:
+    """The same for what a capability does that is not in use."""
+    return f"{owner_brought(kind, name)} `capabilities` of the configuration must name it, if it is set there."
+
+
 @cache
 def owned() -> Mapping[str, Mapping[str, str]]:
     """The distributions of ours that own something, by its kind and name. "managed" has the kinds of entry points, and

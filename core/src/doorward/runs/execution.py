@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from doorward.config.install_hints import owner_brought
+from doorward.config.install_hints import capability_brought
 from doorward.data import program_text
 from doorward.model.errors import DoorwardError, InvalidArguments, Refused
 from doorward.model.kept_programs import KEPT_PROGRAMS
@@ -258,6 +258,5 @@ class Execution:
 
 
 def _not_in_use(what: str, kind: str, name: str) -> Refused:
-    """The error for something that a plugin would do, with what to install; see `owner_brought`."""
-    named = "`capabilities` of the configuration must name it, if it is set there."
-    return Refused(f"{what} is not in use here", hint=f"{owner_brought(kind, name)} {named}")
+    """The error for something that a plugin would do, with what to install; see `capability_brought`."""
+    return Refused(f"{what} is not in use here", hint=capability_brought(kind, name))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from doorward.config.install_hints import owner_brought
+from doorward.config.install_hints import capability_brought, owner_brought
 from doorward.data.quoting import in_a_line
 from doorward.model.errors import UnknownName
 from doorward.model.services import Service
@@ -95,7 +95,6 @@ UNTOLD = Helping()
 def missing(name: str) -> UnknownName:
     """The error for a helper that there is not."""
     called = f"{MODULE}.{name[:100]}".rstrip(".")
-    if brings := owner_brought("helper", name or MODULE):
-        hint = f"{brings} `capabilities` of the configuration must name it, if it is set there."
-        return UnknownName(f"{called} is not in use here", hint=hint)
+    if owner_brought("helper", name or MODULE):
+        return UnknownName(f"{called} is not in use here", hint=capability_brought("helper", name or MODULE))
     return UnknownName(f"there is no {called}")

@@ -415,3 +415,21 @@ result = [await doorward.read(seen["city"]), "x" * 500]
         assert outcome.ok, outcome.error
         assert outcome.truncated is not None
         assert made_up in str(outcome.value)
+
+
+async def test_a_run_whose_files_cannot_be_stored_is_resumed_later(
+    doorward_host: Any, asks: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing holds its journal meanwhile."""
+    code = 'picture = await weather.raw(map=True)\nawait weather.add_station(city="Bergen")\nresult = "done"'
+
+    async def refused(*given: Any, **named: Any) -> None:
+        raise StateError("the disk is full")
+
+    async with doorward_host.gateway(CONFIG) as gate:
+        run = (await gate.execute(code)).waiting.run
+        asks.clear()
+        with monkeypatch.context() as full:
+            full.setattr(type(gate.artefacts), "restore", refused)
+            assert "the disk is full" in (await gate.services[STORED_RUNS].resume(run)).error.message
+        assert (await gate.services[STORED_RUNS].resume(run)).value == "done"
