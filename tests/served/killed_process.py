@@ -61,7 +61,7 @@ async def run(gate: Gateway, asked: dict[str, Any]) -> dict[str, Any]:
     writes = Writes(*asked.get("victim", ()))
     for place, how in asked.get("said", ()):  # whether it is sent again, or the answer of one that was made
         said = {"made": tuple(how)} if isinstance(how, list) else {"again": how}
-        gate.services[STORED_RUNS].journals.answer(asked["resume"], place=place, **said)
+        await gate.services[STORED_RUNS].journals.answer(asked["resume"], place=place, **said)
     if "replay" in asked:
         outcome = await gate.services[STORED_RUNS].replay(asked["replay"])
     elif "resume" in asked:

@@ -19,7 +19,7 @@ class Keeper:
 
     why_not, expires = "", math.inf
 
-    def suspend(self, waits: Sequence[Wait], parked: Collection[int]) -> None: ...
+    async def suspend(self, waits: Sequence[Wait], parked: Collection[int]) -> None: ...
 
     def consume(self, id: str) -> bool:
         return True

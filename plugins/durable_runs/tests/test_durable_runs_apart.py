@@ -41,7 +41,7 @@ async def test_runs_alone(doorward_host: Any) -> None:
     """Without plans and undo they are stored all the same."""
     async with doorward_host.gateway(f'capabilities = ["runs"]\n{CONFIG}{DURABLE}') as gate:
         assert (await gate.execute("await weather.add_station(city='Oslo')\nresult = 1")).ok
-        assert len(gate.services[STORED_RUNS].journals.store.all()) == 1
+        assert len(await gate.services[STORED_RUNS].journals.store.all()) == 1
         planned = await gate.execute("1", mode="plan")
         assert "the mode 'plan' is not in use here" in planned.error.message
         assert gate.services.get(PLANS) is None

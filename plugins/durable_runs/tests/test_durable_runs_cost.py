@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward_durable_runs.files.store import FileRuns
+from doorward_durable_runs.files.store import FileRuns, FileRunStore
 from doorward_durable_runs.journal.journals import Journals
 from doorward_durable_runs.settings import RunSettings
 from doorward_testing import counted_functions
@@ -48,7 +48,7 @@ async def test_a_journal_costs_a_call_next_to_nothing(doorward_host: Any, tmp_pa
 def journaled(gate: Any, folder: Path, durable: Any) -> Any:
     """A run with its journal."""
     settings = RunSettings(durable=durable)
-    journals = Journals(FileRuns(folder, settings, None), settings)
+    journals = Journals(FileRunStore(FileRuns(folder, settings, None)), settings)
     program = gate.execution.of_call("local").program
     return gate.execution.context(program, recorder=journals.new(program))
 

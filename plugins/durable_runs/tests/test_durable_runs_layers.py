@@ -162,7 +162,7 @@ async def test_a_replay_is_a_run_of_its_own(doorward_host: Any) -> None:
     gateway, seen = opened(doorward_host, more='[runs]\ndurable = "always"\n')
     async with gateway as gate:
         assert (await gate.execute("await weather.get_forecast(city='Oslo')\nresult = 1")).ok
-        (stored,) = gate.services[STORED_RUNS].journals.store.all()
+        (stored,) = await gate.services[STORED_RUNS].journals.store.all()
         assert (await gate.services[STORED_RUNS].replay(stored.given.run)).ok
     assert [program.run == stored.given.run for program in seen.ended] == [True, False]
     assert len(seen.calls) == 1

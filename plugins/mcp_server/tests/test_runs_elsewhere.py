@@ -76,7 +76,7 @@ async def test_a_client_that_wants_progress_is_told_the_run(doorward_host: Any, 
     async with doorward_host.gateway(config) as gate, Client(build(gate), mode=era) as client:
         answer = await client.call_tool("execute_code", {"code": CODE}, progress_callback=progress)
         assert answer.structured_content["value"] == 2
-        (stored,) = gate.services[STORED_RUNS].journals.store.all()
+        (stored,) = await gate.services[STORED_RUNS].journals.store.all()
         assert told == [
             (1, f'run {stored.given.run} is stored: resume_run("{stored.given.run}") if its answer is lost')
         ]
@@ -104,7 +104,7 @@ async def test_resume_run_lists_and_gives_up(doorward_host: Any, monkeypatch: py
         await held.wait()
         lost.cancel()
         await asyncio.wait([lost])
-        while gate.services[STORED_RUNS].journals.store.all()[0].state == "running":
+        while (await gate.services[STORED_RUNS].journals.store.all())[0].state == "running":
             await asyncio.sleep(0)
         holds[0] = False
         (listed,) = (await client.call_tool("resume_run", {})).structured_content["value"]
@@ -163,7 +163,7 @@ async def test_an_answer_finds_the_run_of_a_server_that_is_gone(doorward_host: A
         assert isinstance(again, t.InputRequiredResult)
         done = await asked(two, "await weather.colour()", again.request_state)
         assert done.structured_content["value"] == ["accept", "red"]
-        (stored,) = gate.services[STORED_RUNS].journals.store.all()
+        (stored,) = await gate.services[STORED_RUNS].journals.store.all()
         assert stored.state == "ended"
         with pytest.raises(MCPError, match="requestState"):
             await asked(two, "await weather.colour() # other", again.request_state)

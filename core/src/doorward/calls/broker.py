@@ -221,7 +221,7 @@ class Broker:
         if way.lacked_login:
             run.set_parked(call, parked=False)
         elif not function.read_only and run.recorder is not None:
-            run.recorder.sending(call, repeats=way.repeats)
+            await run.recorder.sending(call, repeats=way.repeats)
         way.out = True
         try:
             reply = await self._checked(way, self._performing.perform(run, call), headers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from inspect import isawaitable
 from typing import Any, TypeVar
 
 import anyio
@@ -54,19 +55,22 @@ async def off_loop(function: Callable[..., Result], *arguments: Any) -> Result:
 
 async def to_its_end(work: Awaitable[Result], give_up: Callable[[Result], object] = lambda _: None) -> Result:
     """The result of `work`, which nothing cuts short: a caller that is cancelled, by a scope or as a task, goes once it
-    is over, and what it got is given to `give_up`. For work in a thread that takes hold of something."""
+    is over, and what it got is given to `give_up`, which may be a coroutine function. For work that takes hold of
+    something."""
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
+        given_up: list[asyncio.Future[Any]] = []
 
         def over(task: asyncio.Future[Result]) -> None:
-            if not task.cancelled() and task.exception() is None:
-                give_up(task.result())
+            if not task.cancelled() and task.exception() is None and isawaitable(left := give_up(task.result())):
+                given_up.append(asyncio.ensure_future(left))
 
         task.add_done_callback(over)
         with anyio.CancelScope(shield=True):
             await asyncio.wait([task])
+            await asyncio.gather(*given_up)
         raise
 
 

@@ -85,9 +85,9 @@ class KeepsRun(Protocol):
         """Until when it can be, in seconds since the epoch."""
         ...
 
-    def suspend(self, waits: Sequence[Wait], parked: Collection[int]) -> None:
-        """Store that the run waits. The calls at the places `parked` had gone out, and were not made. Called in a
-        thread, after the sandbox has ended. Raises: StateError; then the run has failed."""
+    async def suspend(self, waits: Sequence[Wait], parked: Collection[int]) -> None:
+        """Store that the run waits. The calls at the places `parked` had gone out, and were not made. Called after the
+        sandbox has ended. Raises: StateError; then the run has failed."""
         ...
 
     def consume(self, id: str) -> bool:
@@ -148,7 +148,7 @@ class Recorder(KeepsRun, Protocol):
         knows it if it comes again. Raises: DoorwardError."""
         ...
 
-    def sending(self, call: Call, *, repeats: bool) -> None:
+    async def sending(self, call: Call, *, repeats: bool) -> None:
         """A write goes out, which may or may not be repeated. Raises: StateError if it must not."""
         ...
 
@@ -176,7 +176,7 @@ class Recorder(KeepsRun, Protocol):
         """A run has come to an outcome, or waits. Returns: the outcome, with what there is to say of it."""
         ...
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Let go of the run, however it ended."""
         ...
 

@@ -248,7 +248,7 @@ class Execution:
                     outcome = await recorder.end(run, outcome)
             finally:
                 if recorder is not None:
-                    recorder.close()
+                    await recorder.close()
         if session is not None:
             await self._sessions.leave(session)
             outcome = replace(outcome, session_id="" if session.dead else session.id)

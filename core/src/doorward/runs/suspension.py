@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
 from doorward.config.install_hints import owner_brought
-from doorward.data.offload import thread_to_its_end
+from doorward.data.offload import to_its_end
 from doorward.model.errors import DoorwardError, LimitExceeded
 from doorward.model.waits import Wait
 
@@ -136,7 +136,7 @@ class Suspension:
     async def store(self) -> None:
         """Store the run, because it waits. Raises: StateError."""
         if self._keeper is not None:
-            await thread_to_its_end(self._keeper.suspend, self.waits, self.parked)
+            await to_its_end(self._keeper.suspend(self.waits, self.parked))
 
     def _look(self) -> None:
         if self._scope is None or self._in_flight > self._waiting:

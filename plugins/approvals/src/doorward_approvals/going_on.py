@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import anyio
 from doorward import DoorwardError
 
 if TYPE_CHECKING:
@@ -33,6 +34,6 @@ def _state(project: Project, run: str) -> str:
 
     loaded = project.load()
     try:
-        return Journals.of(loaded, loaded.state_folder()).store.show(run).state
+        return anyio.run(Journals.of(loaded, loaded.state_folder()).store.show, run).state
     except DoorwardError:
         return ""

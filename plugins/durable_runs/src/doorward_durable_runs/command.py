@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import anyio
 import click
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
     from doorward_durable_runs.files.store import RunStore, StoredRun
     from doorward_durable_runs.journal.journals import Journals
+
+T = TypeVar("T")
 
 
 @click.group()
@@ -29,8 +32,7 @@ def runs() -> None:
 @click.option("--principal", metavar="NAME", help="Of this principal alone.")
 def list_(project: Project, principal: str | None) -> None:
     """List them, the newest first."""
-    store = _store(project)
-    found, unread = store.all(principal), store.unread()
+    found, unread = _of(project, lambda store: _all(store, principal))
     if project.json:
         print_json({"runs": [_told(each) for each in found]} | ({"unread": unread} if unread else {}))
     elif found:
@@ -46,7 +48,7 @@ def list_(project: Project, principal: str | None) -> None:
 @click.argument("run")
 def show(project: Project, run: str) -> None:
     """Show what RUN was given, its calls in order, and how each ended."""
-    stored = _store(project).show(run)
+    stored = _of(project, lambda store: store.show(run))
     if project.json:
         print_json({**_told(stored), "code": stored.given.code, "calls": _calls(stored)})
         return
@@ -87,7 +89,7 @@ def resume(
 @click.argument("run")
 def cancel(project: Project, run: str) -> None:
     """Forget RUN: it cannot be resumed any more."""
-    _store(project).remove(run)
+    _of(project, lambda store: store.remove(run))
     if project.json:
         print_json({"cancelled": run})
     else:
@@ -110,7 +112,7 @@ def replay(project: Project, run: str, code: Path | None, bundle: Path | None) -
         return anyio.run(partial(_run, project, run, "" if code is None else code.read_text(encoding="utf-8"), True))
     from doorward.files import write_file
 
-    write_file(bundle, _bundle(_store(project).show(run)), private=True)
+    write_file(bundle, _bundle(_of(project, lambda store: store.show(run))), private=True)
     say(f"{bundle} is written; read it before you send it to anybody")
     return 0
 
@@ -134,7 +136,7 @@ def _read(answer: str | None) -> Any:
 
 
 def _answer(project: Project, run: str, call: int | None, **said: Any) -> None:
-    if not _journals(project).answer(run, place=call, **said):
+    if not anyio.run(partial(_journals(project).answer, run, place=call, **said)):
         raise click.UsageError(f"the run {run} has no such call whose outcome is unknown")
 
 
@@ -145,8 +147,13 @@ def _journals(project: Project) -> Journals:
     return Journals.of(loaded, loaded.state_folder())
 
 
-def _store(project: Project) -> RunStore:
-    return _journals(project).store
+def _of(project: Project, work: Callable[[RunStore], Awaitable[T]]) -> T:
+    """What `work` does with the stored runs of a project."""
+    return anyio.run(work, _journals(project).store)
+
+
+async def _all(store: RunStore, principal: str | None) -> tuple[list[StoredRun], int]:
+    return await store.all(principal), await store.unread()
 
 
 def _state(stored: StoredRun) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from anyio import to_thread
 from doorward import PluginContext, hookimpl
 from doorward.recording import RECORDERS
 
@@ -40,4 +39,4 @@ class DurableRuns:
     async def flush(self) -> None:
         """Forget runs whose time is over: once everything has started, and at the end."""
         if self._journals is not None:
-            await to_thread.run_sync(self._journals.store.sweep)
+            await self._journals.store.sweep()

@@ -6,10 +6,9 @@ import secrets
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from anyio import to_thread
 from doorward import LOCAL, DoorwardError, Outcome, Service, Wait
-from doorward.administration import thread_to_its_end
 from doorward.recording import waiting_run as waiting
+from doorward.values import to_its_end
 
 from doorward_durable_runs.journal.journals import TooEarly
 
@@ -49,7 +48,7 @@ class StoredRuns:
             if principal is not None:
                 await self._gateway.admission.admit(principal)
             await self._gateway.ready()
-            found = await thread_to_its_end(self.journals.claim_or_outcome, run, principal, give_up=_let_go)
+            found = await to_its_end(self.journals.claim_or_outcome(run, principal), _let_go)
             if isinstance(found, Outcome):
                 return found
             journal, given, stored = found
@@ -61,7 +60,7 @@ class StoredRuns:
         try:
             program = await self.again(given, stored, principal)
         except BaseException as error:  # its files cannot be stored: it can be resumed another time
-            journal.close()
+            await journal.close()
             if not isinstance(error, DoorwardError):
                 raise
             return self._gateway.admission.refused(error, "", principal or LOCAL)
@@ -75,13 +74,13 @@ class StoredRuns:
             await self._gateway.admission.admit(principal)
         except DoorwardError as error:
             return self._gateway.admission.refused(error, "", principal)
-        return Outcome(True, value=await to_thread.run_sync(self.journals.open, principal))
+        return Outcome(True, value=await self.journals.open(principal))
 
     async def give_up(self, run: str, *, principal: str = LOCAL) -> Outcome:
         """Let a run not go on any more, so that its program may be run again."""
         try:
             await self._gateway.admission.admit(principal)
-            await thread_to_its_end(self.journals.give_up, run, principal)
+            await to_its_end(self.journals.give_up(run, principal))
         except DoorwardError as error:
             return self._gateway.admission.refused(error, "", principal)
         return Outcome(True, value=f"the run {run} is given up; its program may be run again")
@@ -93,7 +92,7 @@ class StoredRuns:
         Raises: UnknownName, StateError.
         """
         await self._gateway.ready()
-        journal, given, stored = await to_thread.run_sync(self.journals.replay, run, code)
+        journal, given, stored = await self.journals.replay(run, code)
         program = replace(await self.again(given, stored, None), run=secrets.token_hex(8))
         return await self._gateway.execution.run(program, None, None, None, journal)
 
@@ -108,9 +107,9 @@ class StoredRuns:
         return replace(program, principal=who, plan=program.plan and not stored.committed)
 
 
-def _let_go(found: tuple[Journal, Given, StoredJournal] | Outcome) -> None:
+async def _let_go(found: tuple[Journal, Given, StoredJournal] | Outcome) -> None:
     if not isinstance(found, Outcome):
-        found[0].close()
+        await found[0].close()
 
 
 def without_plan(outcome: Outcome) -> Outcome:

@@ -126,7 +126,7 @@ await weather.tag(id=made["id"], tag="answer of 1: .city")
         await gate.services[PLANS].commit(outcome.parts["plan"].id)
         (request,) = requests(gate)
         assert json.loads(request.arguments)["changes"][1]["calls"][1]["unknown"] == ["/id"]
-        journal = gate.services[STORED_RUNS].journals.replay(outcome.parts["plan"].id, None)[2]
+        journal = (await gate.services[STORED_RUNS].journals.replay(outcome.parts["plan"].id, None))[2]
         for told in (
             outcome_as_text(outcome),
             request_text(request),
@@ -148,7 +148,7 @@ async def test_a_plan_without_writes_gives_its_value(doorward_host: Any, writes:
             {},
             "",
         )
-        assert gate.services[STORED_RUNS].journals.store.all() == []
+        assert (await gate.services[STORED_RUNS].journals.store.all()) == []
 
 
 async def test_a_plan_that_fails_shows_its_changes_so_far(doorward_host: Any, writes: Any) -> None:
@@ -156,7 +156,7 @@ async def test_a_plan_that_fails_shows_its_changes_so_far(doorward_host: Any, wr
         outcome = await gate.execute(CODE + "1 / 0", mode="plan")
         assert (outcome.ok, outcome.error.type, outcome.parts["plan"].id) == (False, "ZeroDivisionError", "")
         assert outcome.parts["plan"].counts == {"weather.add_station": 2, "weather.tag": 2}
-        assert gate.services[STORED_RUNS].journals.store.all() == []
+        assert (await gate.services[STORED_RUNS].journals.store.all()) == []
     assert writes() == []
 
 

@@ -95,4 +95,4 @@ async def test_a_plan_has_no_more_than_is_stored_of_a_run(doorward_host: Any, wr
         outcome = await gate.execute(code, mode="plan")
         assert (outcome.parts["plan"].id, outcome.parts["plan"].counts) == ("", {"weather.picture": 20})
         assert "this plan cannot be committed" in outcome.notes[0]
-        assert gate.services[STORED_RUNS].journals.store.all() == []
+        assert (await gate.services[STORED_RUNS].journals.store.all()) == []

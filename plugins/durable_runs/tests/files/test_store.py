@@ -14,13 +14,14 @@ from pathlib import Path
 from threading import Event, current_thread
 from typing import Any
 
+import anyio
 import pytest
 import structlog
 from doorward.model.errors import ConfigError, DoorwardError, StateError, UnknownName
 from doorward.secrets.sealing import Box
 from doorward_durable_runs.files import frames
 from doorward_durable_runs.files.given import Given
-from doorward_durable_runs.files.store import FileRuns
+from doorward_durable_runs.files.store import FileRuns, FileRunStore
 from doorward_durable_runs.journal.journals import Journals
 from doorward_durable_runs.settings import RunSettings
 
@@ -329,9 +330,9 @@ def test_a_journal_that_makes_no_sense_stops_nothing_but_its_run(
     file.append(strange)
     file.close()
     with pytest.raises(StateError, match="cannot be read"):
-        Journals(store, RunSettings()).claim(RUN, "ada")
+        anyio.run(Journals(FileRunStore(store), RunSettings()).claim, RUN, "ada")
     with pytest.raises(StateError, match="cannot be read"):
-        Journals(store, RunSettings()).replay(RUN, None)
+        anyio.run(Journals(FileRunStore(store), RunSettings()).replay, RUN, None)
     assert "f" * 16 in {each.given.run for each in store.all()}
     store.sweep()
     runs(tmp_path).claim("f" * 16, "ada")[0].close()

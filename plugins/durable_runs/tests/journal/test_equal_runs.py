@@ -38,7 +38,7 @@ class Api:
         await self.held.wait()
         run.cancel()
         await asyncio.wait([run])
-        return str(gate.services[STORED_RUNS].journals.store.all()[0].given.run)
+        return str((await gate.services[STORED_RUNS].journals.store.all())[0].given.run)
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ async def test_an_equal_program_is_stopped_before_it_writes(doorward_host: Any, 
         assert f'resume_run("{run}")' in again.error.hint
         assert api.made == ["Oslo", "Bergen"]
         assert (await gate.execute(WRITES)).error.type == "RunInterrupted"
-        assert gate.services[STORED_RUNS].journals.answer(run, again=True) == 1
+        assert (await gate.services[STORED_RUNS].journals.answer(run, again=True)) == 1
         assert (await gate.services[STORED_RUNS].resume(run)).value == DONE
         assert api.made == ["Oslo", "Bergen", "Rome"]
         assert (await gate.execute(WRITES)).value == DONE

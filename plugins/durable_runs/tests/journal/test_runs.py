@@ -61,7 +61,7 @@ async def test_a_run_that_waits_goes_on_in_another_gateway(
         assert outcome.waiting.for_ == "approval"
         assert outcome.waiting.what == ("may weather.add_station be called?",)
         assert outcome.waiting.next == f'resume_run("{outcome.waiting.run}")'
-        (stored,) = gate.services[STORED_RUNS].journals.store.all("local")
+        (stored,) = await gate.services[STORED_RUNS].journals.store.all("local")
         assert (stored.given.run, stored.state) == (outcome.waiting.run, "waiting")
     assert calls == ["get_forecast Oslo", "add_station Oslo", "get_forecast Bergen"]
     async with doorward_host.gateway(CONFIG) as gate:
@@ -110,7 +110,7 @@ async def test_what_cannot_be_suspended_is_told(doorward_host: Any, asks: set[st
     async with doorward_host.gateway(CONFIG.replace("plugins = []", 'plugins = []\nruns.durable = "never"')) as gate:
         outcome = await gate.execute(PROGRAM)
         assert "nothing is stored of it" in outcome.error.message
-        assert gate.services[STORED_RUNS].journals.store.all() == []
+        assert (await gate.services[STORED_RUNS].journals.store.all()) == []
 
 
 @pytest.mark.slow
@@ -226,7 +226,7 @@ async def test_a_run_whose_answers_are_too_many_goes_on_but_not_again(doorward_h
     config = CONFIG.replace("plugins = []", 'plugins = []\nruns.durable = "always"\nruns.max_bytes = 1000')
     async with doorward_host.gateway(config) as gate:
         assert (await gate.execute(code)).ok
-        (stored,) = gate.services[STORED_RUNS].journals.store.all()
+        (stored,) = await gate.services[STORED_RUNS].journals.store.all()
         assert "more than is stored" in stored.lost
         asks.add("Oslo")
         outcome = await gate.execute(code)
@@ -267,7 +267,7 @@ async def test_nothing_is_sent_that_could_not_be_stored_before(
                 [], "No call of this run was made. Tell the operator. Then run the program again."
             )  # fmt: skip
             return
-        (stored,) = gate.services[STORED_RUNS].journals.store.all()
+        (stored,) = await gate.services[STORED_RUNS].journals.store.all()
         run = stored.given.run
         assert outcome.error.hint.startswith("The calls before it were made, see `calls`. Tell the operator")
         assert outcome.error.hint.endswith(f'Then resume_run("{run}") goes on from here; no write is made twice.')
@@ -275,7 +275,7 @@ async def test_nothing_is_sent_that_could_not_be_stored_before(
         again = await gate.services[STORED_RUNS].resume(run)
         if again.waiting is not None:
             assert again.waiting.for_ == "unknown"
-            assert gate.services[STORED_RUNS].journals.answer(run, again=False) == 1
+            assert (await gate.services[STORED_RUNS].journals.answer(run, again=False)) == 1
         else:
             assert again.value == DONE
             assert [call for call in calls if "station" in call] == [f"add_station {city}" for city in DONE[::2]]
@@ -300,7 +300,7 @@ async def test_a_run_of_which_only_the_beginning_was_stored_is_not_resumed(
         monkeypatch.setattr(_File, "append", append)
         asks.clear()
         before = [*calls]
-        for stored in gate.services[STORED_RUNS].journals.store.all("local"):
+        for stored in await gate.services[STORED_RUNS].journals.store.all("local"):
             again = await gate.services[STORED_RUNS].resume(stored.given.run)
             assert "cannot be resumed" in again.error.message
         assert (
@@ -318,13 +318,13 @@ async def test_a_run_whose_client_left_says_so(
     monkeypatch.setattr("doorward_testing.samples.asyncio.sleep", lambda _: anyio.sleep_forever())
     async with doorward_host.gateway(ALWAYS) as gate:
         await _cancelled(partial(gate.execute, "result = await weather.sleep()"), lambda: calls, native)
-        (stored,) = gate.services[STORED_RUNS].journals.store.all()
+        (stored,) = await gate.services[STORED_RUNS].journals.store.all()
         assert stored.state == "interrupted"
         unknown = await gate.services[STORED_RUNS].resume("0" * 16)
         assert f"{stored.given.run} (it was interrupted: its client left" in unknown.error.hint
         monkeypatch.setattr("doorward_testing.samples.asyncio.sleep", lambda _: anyio.lowlevel.checkpoint())
         assert (await gate.services[STORED_RUNS].resume(stored.given.run)).waiting is None
-        assert gate.services[STORED_RUNS].journals.store.show(stored.given.run).state == "ended"
+        assert (await gate.services[STORED_RUNS].journals.store.show(stored.given.run)).state == "ended"
 
 
 @pytest.mark.slow
@@ -344,16 +344,25 @@ async def test_who_leaves_in_the_middle_holds_no_run(
 
         return do
 
+    def slowly(work: Any) -> Any:
+        async def do(*given: Any) -> Any:
+            begun.set()
+            while not go.is_set():
+                await anyio.sleep(0)
+            return await work(*given)
+
+        return do
+
     async with doorward_host.gateway(CONFIG) as gate:
         run = (await gate.execute(PROGRAM)).waiting.run
         asks |= {"Rome"} if what == "suspend" else set()
         asks -= {"Bergen"}
         with monkeypatch.context() as patch:
             where = FileRuns if what == "claim" else Journal
-            patch.setattr(where, what, slow(getattr(where, what)))
+            patch.setattr(where, what, (slow if what == "claim" else slowly)(getattr(where, what)))
             await _cancelled(partial(gate.services[STORED_RUNS].resume, run), begun.is_set, native, go.set)
         asks.clear()
-        stored = gate.services[STORED_RUNS].journals.store.show(run)
+        stored = await gate.services[STORED_RUNS].journals.store.show(run)
         assert stored.state == ("interrupted" if what == "claim" else "waiting")
         assert (await gate.services[STORED_RUNS].resume(run)).value == DONE
     assert [call for call in calls if "station" in call] == [f"add_station {city}" for city in DONE[::2]]

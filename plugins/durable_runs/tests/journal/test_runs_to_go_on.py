@@ -34,10 +34,10 @@ def written(calls: list[str]) -> list[str]:
     return [call for call in calls if call.startswith("add_station")]
 
 
-def shown(gate: Any) -> dict[str, str]:
+async def shown(gate: Any) -> dict[str, str]:
     """How each call of the one stored run ended, as it is stored."""
-    (stored,) = gate.services[STORED_RUNS].journals.store.all()
-    whole = gate.services[STORED_RUNS].journals.store.show(stored.given.run)
+    (stored,) = await gate.services[STORED_RUNS].journals.store.all()
+    whole = await gate.services[STORED_RUNS].journals.store.show(stored.given.run)
     return {entry.text: _ended(entry) for entry in StoredJournal.read(whole).entries}
 
 
@@ -97,11 +97,11 @@ async def test_each_write_is_stored_to_the_end(
     async with doorward_host.gateway(SMALL) as gate:
         await leave_at(gate, BIG, monkeypatch, "Bergen")
         assert written(calls) == STATIONS
-        ended = shown(gate)
+        ended = await shown(gate)
         assert ended["weather.big [[], {}]"] == "ok; its answer is not stored"
         assert ended['weather.add_station [[], {"city": "Oslo"}]'] == "ok; its answer is not stored"
         assert ended['weather.add_station [[], {"city": "Bergen"}]'] == "unknown: its answer is lost"
-        (stored,) = gate.services[STORED_RUNS].journals.store.all()
+        (stored,) = await gate.services[STORED_RUNS].journals.store.all()
         refused = (await gate.services[STORED_RUNS].resume(stored.given.run)).error
         assert "cannot be resumed: its answers are more than is stored of one run" in refused.message
         assert all(city in refused.hint for city in ("Oslo", "Rome", "Bergen"))
@@ -114,9 +114,9 @@ async def test_a_run_whose_answers_are_too_many_ends_as_any_other(doorward_host:
     code = f"{BIG}\ntry:\n    await weather.fail()\nexcept Exception:\n    pass"
     async with doorward_host.gateway(SMALL) as gate:
         assert (await gate.execute(code)).value == "done"
-        ended = shown(gate)
+        ended = await shown(gate)
         assert ended["weather.fail [[], {}]"] == "ApiError: 404: no such city (token )"
-        (stored,) = gate.services[STORED_RUNS].journals.store.all()
+        (stored,) = await gate.services[STORED_RUNS].journals.store.all()
         assert (stored.state, stored.ok) == ("ended", True)
         replayed = await gate.services[STORED_RUNS].replay(stored.given.run)
         assert "the run has no answer to this call: weather.big" in replayed.error.message
@@ -130,9 +130,9 @@ async def test_what_no_executor_repeats_is_stored_all_the_same(
     monkeypatch.setattr("doorward.sandboxes.executors.Executors.repeats", lambda self, name: repeats)
     async with doorward_host.gateway(ALWAYS) as gate:
         await leave_at(gate, WRITES, monkeypatch, "Rome")
-        (stored,) = gate.services[STORED_RUNS].journals.store.all()
+        (stored,) = await gate.services[STORED_RUNS].journals.store.all()
         assert bool(stored.lost) is not repeats
-        assert shown(gate)['weather.add_station [[], {"city": "Rome"}]'] == "unknown: its answer is lost"
+        assert (await shown(gate))['weather.add_station [[], {"city": "Rome"}]'] == "unknown: its answer is lost"
 
 
 # A disk on which little fits
@@ -147,7 +147,7 @@ async def test_nothing_is_sent_after_an_answer_that_could_not_be_stored(
             error = (await gate.execute(BIG)).error
         assert "weather.add_station was not called, because nothing can be stored before" in error.message
         assert written(calls) == []
-        (stored,) = gate.services[STORED_RUNS].journals.store.all()
+        (stored,) = await gate.services[STORED_RUNS].journals.store.all()
         assert (stored.state, stored.lost) == ("interrupted", "")
         assert stored.what == (error.message,)
         assert (await gate.services[STORED_RUNS].resume(stored.given.run)).value == "done"
@@ -170,7 +170,7 @@ async def test_an_answer_is_stored_as_soon_as_there_is_room(
     async with doorward_host.gateway(ALWAYS) as gate:
         with a_disk_with_room_for(lambda said: not full[0], monkeypatch):
             assert (await gate.execute(code)).value == "done"
-        assert set(shown(gate).values()) == {"ok"}
+        assert set((await shown(gate)).values()) == {"ok"}
 
 
 async def test_an_end_for_which_there_is_little_room_is_an_end(
@@ -180,7 +180,7 @@ async def test_an_end_for_which_there_is_little_room_is_an_end(
     async with doorward_host.gateway(ALWAYS) as gate:
         with a_disk_with_room_for(small, monkeypatch):
             assert (await gate.execute(f"{WRITES}\nresult = 'x' * 5000")).ok
-        (stored,) = gate.services[STORED_RUNS].journals.store.all()
+        (stored,) = await gate.services[STORED_RUNS].journals.store.all()
         assert (stored.state, stored.ok) == ("ended", True)
         assert "is over: it succeeded" in (await gate.services[STORED_RUNS].resume(stored.given.run)).error.message
     assert written(calls) == STATIONS
@@ -227,7 +227,7 @@ async def test_what_stops_all_calls_for_now_is_no_answer(
         assert 'resume_run("' in stopped.hint
         assert written(calls) == STATIONS[:1]
         full.clear()
-        (stored,) = gate.services[STORED_RUNS].journals.store.all()
+        (stored,) = await gate.services[STORED_RUNS].journals.store.all()
         assert (await gate.services[STORED_RUNS].resume(stored.given.run)).value == "done"
     assert written(calls) == STATIONS
 
@@ -259,7 +259,7 @@ async def test_a_write_that_may_be_repeated_is_shown_while_it_is_out(
 
     async def look(self: Weather, asked: Call) -> Any:
         if not asked.function.read_only:
-            seen.append(shown(gate))
+            seen.append(await shown(gate))
         return await call(self, asked)
 
     monkeypatch.setattr("doorward.calls.broker.may_repeat", lambda function: True)
@@ -310,7 +310,7 @@ async def test_a_run_whose_sandbox_was_killed_goes_on(doorward_host: Any, calls:
         kills.add("Oslo")
         died = await gate.execute(WRITES)
         assert (died.error.type, died.error.message) == ("SandboxDied", "the sandbox died of SIGKILL")
-        (stored,) = gate.services[STORED_RUNS].journals.store.all()
+        (stored,) = await gate.services[STORED_RUNS].journals.store.all()
         run = stored.given.run
         assert f'resume_run("{run}") goes on from there; no write is made twice' in died.error.hint
         assert (stored.state, stored.what) == ("interrupted", ("the sandbox died of SIGKILL",))
@@ -326,12 +326,12 @@ async def test_a_program_that_kills_its_sandbox_is_over(doorward_host: Any, call
     async with doorward_host.gateway(ALWAYS) as gate:
         kills.add("Rome")
         await gate.execute(WRITES)
-        (stored,) = gate.services[STORED_RUNS].journals.store.all()
+        (stored,) = await gate.services[STORED_RUNS].journals.store.all()
         ended = (await gate.services[STORED_RUNS].resume(stored.given.run)).error
         assert ended.type == "SandboxDied"
         assert "a second time: it is the program that ends it" in ended.hint
         assert "look what is there" in ended.hint
-        assert gate.services[STORED_RUNS].journals.store.show(stored.given.run).state == "ended"
+        assert (await gate.services[STORED_RUNS].journals.store.show(stored.given.run)).state == "ended"
     assert written(calls) == STATIONS[:2]
 
 
@@ -357,4 +357,4 @@ async def test_a_program_that_called_nothing_is_not_kept_for_its_dead_sandbox(
     monkeypatch.setattr(_Running, "run", dies)
     async with doorward_host.gateway(ALWAYS) as gate:
         assert (await gate.execute("1")).error.hint == "Do less at once."
-        assert gate.services[STORED_RUNS].journals.store.all() == []
+        assert (await gate.services[STORED_RUNS].journals.store.all()) == []

@@ -222,13 +222,13 @@ def test_an_undo_that_was_killed_is_not_made_twice(
             if name.endswith(victim):
                 raise Killed
 
-        undoing = Undoing(
+        undoing = await Undoing.of(
             gate.services[STORED_RUNS].journals.store, ran, lambda name: gate.broker.functions.find(name, "local")
         )
         try:
             await undoing.undo(call)
         finally:
-            undoing.close()
+            await undoing.close()
 
     async def killed() -> None:
         async with doorward_host.gateway(ALWAYS + UNDO) as gate:
@@ -264,23 +264,23 @@ def test_wherever_an_undo_dies_each_write_is_undone_once(
             await gate.call(name, given)
             lives()
 
-        def append(frames: Any) -> int:
+        async def append(frames: Any) -> int:
             lives()
-            return store(frames)
+            return await store(frames)
 
-        undoing = Undoing(
+        undoing = await Undoing.of(
             gate.services[STORED_RUNS].journals.store, ran, lambda name: gate.broker.functions.find(name, "local")
         )
         store, undoing._file.append = undoing._file.append, append  # type: ignore[method-assign]
         try:
             for step in undoing.all.steps:
                 if step.stands == "unknown" and step.call == "weather.add":
-                    undoing.answer(step.place, made=shelf.calls.count("add two") == 2)
+                    await undoing.answer(step.place, made=shelf.calls.count("add two") == 2)
             return (await undoing.undo(call)).error is None
         except Killed:
             return False
         finally:
-            undoing.close()
+            await undoing.close()
 
     async def all_of_it() -> None:
         async with doorward_host.gateway(ALWAYS + UNDO) as gate:
@@ -405,10 +405,10 @@ await weather.rename(id=one, name="eins")
         with anyio.CancelScope() as scope, monkeypatch.context() as patch:
             patch.setattr(shelf, "call", dies)
             await gate.execute(code)
-        (died,) = gate.services[STORED_RUNS].journals.store.all()
+        (died,) = await gate.services[STORED_RUNS].journals.store.all()
         assert died.state == "interrupted"
         assert (await gate.services[STORED_RUNS].resume(died.given.run)).ok
-        stored = gate.services[STORED_RUNS].journals.store.show(died.given.run)
+        stored = await gate.services[STORED_RUNS].journals.store.show(died.given.run)
         steps = Steps.of(stored, lambda name: gate.broker.functions.find(name, "local")).steps
         assert [step.arguments.get("name") for step in steps] == ["one", None]
     assert shelf.calls == ["add one", "read", "rename eins", "rename eins"]
@@ -431,13 +431,15 @@ def test_a_run_is_undone_by_one_at_a_time(cli: Cli, doorward_host: Any, shelf: S
     async def at_once() -> list[Any]:
         async with doorward_host.gateway(ALWAYS + UNDO) as gate:
             known = gate.broker.functions.find
-            undoing = Undoing(gate.services[STORED_RUNS].journals.store, ran, lambda name: known(name, "local"))
+            undoing = await Undoing.of(
+                gate.services[STORED_RUNS].journals.store, ran, lambda name: known(name, "local")
+            )
             with pytest.raises(StateError, match="is running"):
-                Undoing(gate.services[STORED_RUNS].journals.store, ran, lambda name: known(name, "local"))
+                await Undoing.of(gate.services[STORED_RUNS].journals.store, ran, lambda name: known(name, "local"))
             try:
                 done = await undoing.undo(gate.call)
             finally:
-                undoing.close()
+                await undoing.close()
             return done.done
 
     assert len(anyio.run(at_once)) == 1
@@ -457,11 +459,11 @@ def test_an_undo_is_not_repeated_because_its_function_is_said_to_be_another(
         async with doorward_host.gateway(ALWAYS + UNDO) as gate:
             find = gate.broker.functions.find
             store = gate.services[STORED_RUNS].journals.store
-            undoing = Undoing(store, ran, lambda name: replace(find(name, "local"), idempotent=True))
+            undoing = await Undoing.of(store, ran, lambda name: replace(find(name, "local"), idempotent=True))
             try:
                 return (await undoing.undo(gate.call)).error
             finally:
-                undoing.close()
+                await undoing.close()
 
     assert "whether weather.add was called is unknown" in str(anyio.run(again))
     assert shelf.calls == []

@@ -14,8 +14,10 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from anyio import to_thread
 from doorward import ConfigError, StateError, UnknownName, log
 from doorward.administration import json_digest as digest
+from doorward.administration import thread_to_its_end
 from doorward.engines import Box, Sealing
 from doorward.files import flocked, own_file, own_folder, refuse_link, sync_names
 from doorward_durable_runs.files import frames
@@ -42,6 +44,9 @@ FULL_HINT = "Tell the operator: is the disk of the state folder full?"
 _PATIENCE = 0.5
 """Seconds to wait for the lock of a run, which whoever lists runs holds for a moment."""
 
+_FRAMES_AT_ONCE = 20
+"""More of them are written in a thread."""
+
 _RUN = re.compile(r"[0-9a-f]{16}")
 
 
@@ -64,48 +69,48 @@ class StoredRun:
 class RunFile(Protocol):
     """The journal of one run, held by one process."""
 
-    def append(self, frames: Sequence[Frame]) -> int:
+    async def append(self, frames: Sequence[Frame]) -> int:
         """Store frames, all or none. Returns: their bytes. Raises: StateError."""
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Let go of it: others may claim the run."""
 
 
 class RunStore(Protocol):
     """The journals of all runs."""
 
-    def create(self, given: Given) -> RunFile:
+    async def create(self, given: Given) -> RunFile:
         """A journal for a new run. Raises: StateError, ConfigError."""
 
-    def claim(self, run: str, principal: str | None) -> tuple[RunFile, StoredRun]:
+    async def claim(self, run: str, principal: str | None) -> tuple[RunFile, StoredRun]:
         """Hold the journal of a stored run; with a principal only theirs. Raises: UnknownName; StateError if it
         runs."""
 
-    def show(self, run: str, principal: str | None = None) -> StoredRun:
+    async def show(self, run: str, principal: str | None = None) -> StoredRun:
         """A stored run with its frames. Raises: UnknownName, StateError."""
 
     def any(self) -> bool:
         """Whether a run is stored."""
 
-    def all(self, principal: str | None = None) -> list[StoredRun]:
+    async def all(self, principal: str | None = None) -> list[StoredRun]:
         """The stored runs, the newest first, without their frames."""
 
-    def equal(self, given: Given) -> list[StoredRun]:
+    async def equal(self, given: Given) -> list[StoredRun]:
         """Other runs of the same program, with the same parameters, of the same principal, with their frames: those
         that no process has, and that have not ended. What cannot be read is left out."""
 
-    def unread(self) -> int:
+    async def unread(self) -> int:
         """How many stored runs cannot be read: they were encrypted with another key, or are damaged."""
 
-    def remove(self, run: str, principal: str | None = None) -> None:
+    async def remove(self, run: str, principal: str | None = None) -> None:
         """Forget a run. Raises: UnknownName, StateError if it runs."""
 
-    def sweep(self, principal: str | None = None) -> None:
+    async def sweep(self, principal: str | None = None) -> None:
         """Forget runs whose time is over, and the oldest of principals who have too many: of one, or of all."""
 
 
 class FileRuns:
-    """A `RunStore` of files that only their owner can read. The lock on a file says that a process has the run."""
+    """Files that only their owner can read. The lock on a file says that a process has the run."""
 
     def __init__(self, folder: Path, settings: RunSettings, key: Callable[[], str] | None) -> None:
         self._folder, self._settings = folder, settings
@@ -117,7 +122,7 @@ class FileRuns:
         self._sweeping = Thread()
         self._ended: set[str] = set()
 
-    def create(self, given: Given) -> RunFile:
+    def create(self, given: Given) -> _File:
         box, path = self._box(given.run), self._folder / f"{self._equal(given)}-{given.run}.run"
         with _told():
             own_folder(self._folder, private=True)
@@ -136,7 +141,7 @@ class FileRuns:
         self._sweep_soon(given.principal)
         return file
 
-    def claim(self, run: str, principal: str | None) -> tuple[RunFile, StoredRun]:
+    def claim(self, run: str, principal: str | None) -> tuple[_File, StoredRun]:
         path, box = self._found(run, principal), self._box(run)
         with _told():
             number = own_file(path, os.O_RDWR, known=frames.are_in)
@@ -273,8 +278,58 @@ class FileRuns:
         return self._sealing.box(f"run {run}")
 
 
+class FileRunStore:
+    """A `RunStore` of files. What may take long is done in threads; a few frames are written at once."""
+
+    def __init__(self, files: FileRuns) -> None:
+        self._files = files
+        self.any = files.any
+
+    async def create(self, given: Given) -> RunFile:
+        return _Held(self._files.create(given))
+
+    async def claim(self, run: str, principal: str | None) -> tuple[RunFile, StoredRun]:
+        file, stored = await thread_to_its_end(
+            self._files.claim, run, principal, give_up=lambda claimed: claimed[0].close()
+        )
+        return _Held(file), stored
+
+    async def show(self, run: str, principal: str | None = None) -> StoredRun:
+        return await to_thread.run_sync(self._files.show, run, principal)
+
+    async def all(self, principal: str | None = None) -> list[StoredRun]:
+        return await to_thread.run_sync(self._files.all, principal)
+
+    async def equal(self, given: Given) -> list[StoredRun]:
+        return await to_thread.run_sync(self._files.equal, given)
+
+    async def unread(self) -> int:
+        return await to_thread.run_sync(self._files.unread)
+
+    async def remove(self, run: str, principal: str | None = None) -> None:
+        await thread_to_its_end(self._files.remove, run, principal)
+
+    async def sweep(self, principal: str | None = None) -> None:
+        await to_thread.run_sync(self._files.sweep, principal)
+
+
+class _Held:
+    """A `RunFile` of a file that is held."""
+
+    def __init__(self, file: _File) -> None:
+        self._file = file
+
+    async def append(self, frames: Sequence[Frame]) -> int:
+        if len(frames) > _FRAMES_AT_ONCE:
+            return await thread_to_its_end(self._file.append, frames)
+        return self._file.append(frames)
+
+    async def close(self) -> None:
+        self._file.close()
+
+
 class _File:
-    """A `RunFile`: an open file with its lock, to which frames are appended."""
+    """An open file with its lock, to which frames are appended."""
 
     def __init__(
         self, number: int, run: str, box: Box, sync: bool, count: int = 0, closed: Callable[[], None] = lambda: None

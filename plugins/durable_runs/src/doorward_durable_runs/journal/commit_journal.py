@@ -31,12 +31,12 @@ class CommitJournal(Journal):
 
     __slots__ = ("_answers", "_approved", "_met", "_order", "_withheld")
 
-    def go_on(self, file: RunFile, stored: StoredJournal) -> None:
+    async def go_on(self, file: RunFile, stored: StoredJournal) -> None:
         """Commit a plan, or go on with that. Raises: StateError."""
         if not stored.committed:
-            file.append([(b"C", {"at": time.time()})])
+            await file.append([(b"C", {"at": time.time()})])
         self._begins(stored, patience(self._given, stored.entries))
-        super().go_on(file, stored)
+        await super().go_on(file, stored)
         self._recorded = Recorded(stored.entries, ())
 
     def play(self, stored: StoredJournal, patience: float) -> None:

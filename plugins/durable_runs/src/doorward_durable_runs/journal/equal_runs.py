@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from doorward import StateError
+from doorward.administration import run_in_thread as off_loop
 from doorward_durable_runs.files.store import RESUMABLE
 from doorward_durable_runs.journal.errors import RunInterrupted
 from doorward_durable_runs.journal.replay import StoredJournal
@@ -26,10 +28,14 @@ def sent(stored: StoredRun) -> str:
     return f"{told}{f' ({lost} of them with an answer that is lost)' if lost else ''}"
 
 
-def interrupted(store: RunStore, given: Given) -> RunInterrupted | None:
-    """The error for a program of which another run was cut off after it had sent something that may not be repeated. It
-    is safe in any thread."""
-    for stored in store.equal(given):
+async def interrupted(store: RunStore, given: Given) -> RunInterrupted | None:
+    """The error for a program of which another run was cut off after it had sent something that may not be repeated."""
+    found = await store.equal(given)
+    return await off_loop(_of, found) if found else None
+
+
+def _of(found: Sequence[StoredRun]) -> RunInterrupted | None:
+    for stored in found:
         try:
             if stored.given.expires > time.time() and (calls := sent(stored)):
                 return _error(stored, calls)

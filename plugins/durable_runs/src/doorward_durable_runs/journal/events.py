@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 from doorward import StateError, Wait
+from doorward.administration import run_in_thread as off_loop
 from doorward.recording import resumed_at
+from doorward.values import to_its_end
 from doorward_durable_runs.files.frames import as_json
 from doorward_durable_runs.files.given import Given
 from doorward_durable_runs.journal.entries import Entry
@@ -29,13 +33,15 @@ class Events:
     """The part of `Journal` that stores what happens. `always`: nothing waits until the run does."""
 
     __slots__ = (
-        "_always", "_bytes", "_events", "_file", "_files", "_given", "_most", "_store", "_under_way", "stopped",
-        "why_not",
+        "_always", "_bytes", "_events", "_file", "_files", "_given", "_most", "_store", "_stored", "_storing",
+        "_under_way", "stopped", "why_not",
     )  # fmt: skip
 
     def __init__(self, given: Given, store: RunStore, *, always: bool, most: int) -> None:
         self._given, self._store, self._always, self._most = given, store, always, most
         self._file: RunFile | None = None
+        self._storing = False
+        self._stored: asyncio.Event | None = None
         self._files: set[str] = set()
         self._events: list[Event] = []
         self._under_way: dict[int, Entry] = {}
@@ -93,14 +99,14 @@ class Events:
         made, and what is there now is no longer what was there before."""
         return self._under_way[place].before
 
-    def read_before(self, place: int, value: Any) -> None:
+    async def read_before(self, place: int, value: Any) -> None:
         """Keep what is there before a call, which goes out next. Raises: StateError."""
         entry = self._under_way[place]
         entry.before = (value,)
         if not self.why_not:
             self._events.append((b"V", entry, 0))
             if self._always:
-                self._flush_before(entry)
+                await self._flush_before(entry)
 
     def undone_by(self, place: int, said: Mapping[str, Any]) -> None:
         """Keep what undoes a call: it is stored with its answer."""
@@ -109,7 +115,7 @@ class Events:
 
     # Its file
 
-    def suspend(self, waits: Sequence[Wait], parked: Collection[int] = ()) -> None:
+    async def suspend(self, waits: Sequence[Wait], parked: Collection[int] = ()) -> None:
         """Store a run that waits, and let go of it. Of a call under way that is not `parked`, nobody knows whether it
         was made. Raises: StateError, and then it cannot be resumed."""
         said = {"for": waits[0].for_, "what": [*dict.fromkeys(each.what for each in waits)], "at": time.time()}
@@ -119,59 +125,78 @@ class Events:
                 self._events.append((b"U", entry, 0))
         self._events.append((b"W", said, 0))
         try:
-            self._flush()
+            await self._flush()
         except StateError as error:
-            self.close()
+            await self.close()
             then = "It cannot be resumed: what it did, see `calls`, is done."
             if self._always:
                 then = f'Then resume_run("{self._given.run}") goes on; no write is made twice.'
             hint = " ".join(filter(None, [error.hint, then]))
             raise StateError(f"this run has to wait, and that cannot be stored: {error.message}", hint=hint) from None
-        self._let_go()
+        await self._let_go()
 
-    def plan(self, changes: Sequence[Change]) -> None:
+    async def plan(self, changes: Sequence[Change]) -> None:
         """Store a plan that is complete, and let go of it. Raises: StateError, and then it cannot be committed."""
         if self.why_not:
             raise StateError(f"this plan cannot be committed: {self.why_not}")
         self._events += [(b"P", change, 0) for change in changes]
         writes = sum(change.number > 0 for change in changes)
-        self.suspend([Wait("plan", f"a plan of {writes} {'write' if writes == 1 else 'writes'}")])
+        await self.suspend([Wait("plan", f"a plan of {writes} {'write' if writes == 1 else 'writes'}")])
 
-    def close(self, **why: Any) -> None:
+    async def close(self, **why: Any) -> None:
         """Let go of the file. If that has no end yet, the run was interrupted: its client left, or Doorward was
         stopped, unless `what` says why. It can be resumed, and is not taken for one whose process died."""
-        if self._file is not None:
-            interrupted = (b"I", {"at": time.time(), **why}, 0)
-            events = self._events if self._always and not self.why_not else []
-            for each in ([*events, interrupted], [interrupted]):  # the disk may have room for the second
-                self._events = each
-                with suppress(StateError):
-                    self._flush()
-                    break
-        self._let_go()
+        if self._file is None:
+            self._events.clear()
+        else:
+            await to_its_end(self._interrupt(why))
 
-    def _let_go(self) -> None:
+    async def _interrupt(self, why: Mapping[str, Any]) -> None:
+        interrupted = (b"I", {"at": time.time(), **why}, 0)
+        events = self._events if self._always and not self.why_not else []
+        for each in ([*events, interrupted], [interrupted]):  # the disk may have room for the second
+            self._events = each
+            with suppress(StateError):
+                await self._flush()
+                break
+        await self._let_go()
+
+    async def _let_go(self) -> None:
         self._events.clear()
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        file, self._file = self._file, None
+        if file is not None:
+            await file.close()
 
-    def _flush(self) -> None:
+    async def _flush(self) -> None:
+        """Store what is not stored yet, once what others are storing is. Raises: StateError."""
         from doorward_durable_runs.journal.writing import frame
 
-        if self._file is None:
-            self._file = self._store.create(replace(self._given, at_once=not self._always))
-        events, self._events = self._events, []
+        while self._storing:
+            self._stored = self._stored or asyncio.Event()
+            await self._stored.wait()
+        if self._file is not None and not self._events:
+            return
+        self._storing = True
+        events: list[Event] = []
         try:
-            self._file.append([frame(*event) for event in events])
+            if self._file is None:
+                self._file = await self._store.create(replace(self._given, at_once=not self._always))
+            events, self._events = self._events, []
+            frames = starmap(frame, events)
+            await self._file.append([*frames] if self._always else await off_loop(list, frames))
         except StateError:
             self._events = [*events, *self._events]  # the next try stores them, or sends nothing
             raise
+        finally:
+            self._storing = False
+            if self._stored is not None:
+                self._stored.set()
+                self._stored = None
 
-    def _flush_before(self, entry: Entry) -> None:
+    async def _flush_before(self, entry: Entry) -> None:
         """Store what is known of a call before it is made. Raises: StateError; then it is not, and the run ends."""
         try:
-            self._flush()
+            await self._flush()
         except StateError as error:
             raise self._not_made(entry, f"nothing can be stored before: {error.message}", error.hint) from None
 
@@ -195,7 +220,4 @@ class Events:
         if not self._always:
             self._events.clear()
             return
-        self._events.append((b"L", {"why": why}, 0))
-        if self._file is not None:
-            with suppress(StateError):  # then it is stored before the next write, or that is not sent
-                self._flush()
+        self._events.append((b"L", {"why": why}, 0))  # it is stored before the next write, or that is not sent

@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from doorward import Failure, InvalidArguments, Outcome, StateError, UnknownName
+from doorward.administration import run_in_thread as off_loop
 from doorward_durable_runs.files.frames import NOT_KNOWN
 from doorward_durable_runs.files.given import Given
-from doorward_durable_runs.files.store import RESUMABLE, FileRuns
+from doorward_durable_runs.files.store import RESUMABLE, FileRuns, FileRunStore
 from doorward_durable_runs.journal import commit_end
 from doorward_durable_runs.journal.entries import patience
 from doorward_durable_runs.journal.recorder import Journal
@@ -59,7 +60,7 @@ class Journals:
     def of(cls, loaded: Loaded, state: Path, store: RunStore | None = None) -> Journals:
         """Those of a configuration: in its state folder, if no other store is given."""
         settings, key = getattr(loaded.config, "runs", None) or RunSettings(), loaded.config.vault_key
-        return cls(store or FileRuns(state / "runs", settings, key.reveal if key else None), settings)
+        return cls(store or FileRunStore(FileRuns(state / "runs", settings, key.reveal if key else None)), settings)
 
     def new(self, program: Program) -> Journal | None:
         """The journal of a run that begins; `None` if nothing is stored of runs."""
@@ -71,13 +72,13 @@ class Journals:
         """See `doorward.administration.Recorders`."""
         return f'resume_run("{run}")'
 
-    def claim(self, run: str, principal: str | None) -> tuple[Journal, Given, StoredJournal]:
+    async def claim(self, run: str, principal: str | None) -> tuple[Journal, Given, StoredJournal]:
         """Hold a stored run, so that it can go on. Raises: UnknownName; TooEarly; StateError if it runs, or cannot go
         on."""
         try:
-            file, stored = self.store.claim(run, principal)
+            file, stored = await self.store.claim(run, principal)
         except UnknownName as error:
-            theirs = [each for each in self.store.all(principal) if each.state in RESUMABLE and not each.lost]
+            theirs = [each for each in await self.store.all(principal) if each.state in RESUMABLE and not each.lost]
             listed = ", ".join(
                 f"{each.given.run} ({each.for_ or state_in_words(each)})" for each in theirs[:_SHOWN_RUNS]
             )
@@ -87,64 +88,64 @@ class Journals:
             _check(stored)
             if stored.state == "waiting" and stored.until > time.time():
                 raise TooEarly(stored)
-            said = _read(stored)
+            said = await off_loop(_read, stored)
             journal = self._of(stored.given, commits=said.committed)
-            journal.go_on(file, said)
+            await journal.go_on(file, said)
         except BaseException:
-            file.close()
+            await file.close()
             raise
         return journal, stored.given, said
 
-    def claim_or_outcome(self, run: str, principal: str | None) -> tuple[Journal, Given, StoredJournal] | Outcome:
+    async def claim_or_outcome(self, run: str, principal: str | None) -> tuple[Journal, Given, StoredJournal] | Outcome:
         """Hold a stored run; or tell how it ended, also if somebody else was quicker. Raises: as `claim`."""
-        if (outcome := self.outcome(run, principal)) is not None:
+        if (outcome := await self.outcome(run, principal)) is not None:
             return outcome
         try:
-            return self.claim(run, principal)
+            return await self.claim(run, principal)
         except StateError:
-            if (outcome := self.outcome(run, principal)) is None:
+            if (outcome := await self.outcome(run, principal)) is None:
                 raise
             return outcome
 
-    def outcome(self, run: str, principal: str | None) -> Outcome | None:
+    async def outcome(self, run: str, principal: str | None) -> Outcome | None:
         """How a run ended that is over; `None` if it is not, or if there is none. Raises: StateError."""
         from doorward_durable_runs.journal import endings
 
         try:
-            stored = self.store.show(run, principal)
+            stored = await self.store.show(run, principal)
         except UnknownName:
             return None
         return endings.read(stored) if stored.state == "ended" else None
 
-    def open(self, principal: str | None) -> list[dict[str, Any]]:
+    async def open(self, principal: str | None) -> list[dict[str, Any]]:
         """The runs of a principal that wait or were cut off, the newest first, without plans: what each waits for, and
         what it has sent that may not be repeated."""
         from doorward_durable_runs.journal.equal_runs import sent
 
         found: list[dict[str, Any]] = []
-        for each in self.store.all(principal):
+        for each in await self.store.all(principal):
             if each.state in RESUMABLE and each.for_ != "plan" and len(found) < _LISTED_RUNS:
                 with suppress(UnknownName, StateError):
-                    calls = sent(self.store.show(each.given.run, principal))
+                    calls = await off_loop(sent, await self.store.show(each.given.run, principal))
                     found.append(_in_brief(each) | ({"sent": calls} if calls else {}))
         return found
 
-    def give_up(self, run: str, principal: str | None) -> None:
+    async def give_up(self, run: str, principal: str | None) -> None:
         """End a run that waits or was cut off, so that its program may be run again. What it did stays stored.
 
         Raises: UnknownName; StateError if it runs, or has ended.
         """
         from doorward_durable_runs.journal import endings
 
-        file, stored = self.store.claim(run, principal)
+        file, stored = await self.store.claim(run, principal)
         try:
             if stored.state == "ended":
                 raise _over(run)
             error = Failure("program", "GivenUp", "this run was given up", hint="Its program may be run again.")
             end = {"ok": False, "at": time.time(), "outcome": endings.said(Outcome(False, error=error))}
-            file.append([(b"O", end)])
+            await file.append([(b"O", end)])
         finally:
-            file.close()
+            await file.close()
 
     def plan(self, stored: StoredRun) -> StoredJournal:
         """What is stored of a plan that can be committed. Raises: StateError if it cannot be."""
@@ -161,29 +162,31 @@ class Journals:
             raise StateError(f"the plan {run} {was}", hint=f'resume_run("{run}") lets it go on.')
         return said
 
-    def commit(self, file: RunFile, given: Given, said: StoredJournal) -> Journal:
+    async def commit(self, file: RunFile, given: Given, said: StoredJournal) -> Journal:
         """The journal of a run that commits a stored plan, whose file is held. Raises: StateError."""
         journal = self._of(given, commits=True)
-        journal.go_on(file, said)
+        await journal.go_on(file, said)
         return journal
 
-    def replay(self, run: str, code: str | None) -> tuple[Journal, Given, StoredJournal]:
+    async def replay(self, run: str, code: str | None) -> tuple[Journal, Given, StoredJournal]:
         """A stored run to be played again on its recorded answers alone, perhaps with other code. Raises: UnknownName,
         StateError."""
-        stored = self.store.show(run)
+        stored = await self.store.show(run)
         given = stored.given if code is None else replace(stored.given, code=code)
-        said = _read(stored)
+        said = await off_loop(_read, stored)
         journal = self._of(given, commits=said.committed)
         journal.play(said, patience(given, said.entries) if code is None else _PATIENCE_WITH_OTHER_CODE)
         return journal, given, said
 
-    def answer(self, run: str, *, again: bool = False, made: tuple[Any, ...] = (), place: int | None = None) -> int:
+    async def answer(
+        self, run: str, *, again: bool = False, made: tuple[Any, ...] = (), place: int | None = None
+    ) -> int:
         """Say of the calls of a run whose outcome is unknown, or of the one at a place, whether they are sent again; or
         that they were `made`, and what the program gets as the answer.
 
         Returns: how many they are. Raises: UnknownName, StateError; InvalidArguments if an answer is said of several.
         """
-        file, stored = self.store.claim(run, None)
+        file, stored = await self.store.claim(run, None)
         try:
             _check(stored)
             unknown = [each for each in _read(stored).unknown if place in (None, each.place)]
@@ -192,9 +195,9 @@ class Journals:
                 raise InvalidArguments("an answer is that of one call", hint=f"Say of which: {places}.")
             how = {"made": made[0]} if made else {"again": again}
             if unknown:
-                file.append([(b"A", {"n": entry.place, **how}) for entry in unknown])
+                await file.append([(b"A", {"n": entry.place, **how}) for entry in unknown])
         finally:
-            file.close()
+            await file.close()
         return len(unknown)
 
     def _of(self, given: Given, *, commits: bool = False) -> Journal:

@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from anyio import to_thread
 from doorward import (
     DoorwardError,
     OutcomeUnknown,
@@ -24,10 +23,11 @@ from doorward import (
     log,
 )
 from doorward.administration import dump_json as dump
-from doorward.administration import is_large, thread_to_its_end
+from doorward.administration import is_large
 from doorward.administration import maybe_in_thread as done
 from doorward.administration import run_in_thread as off_loop
 from doorward.sandboxing import Planned
+from doorward.values import to_its_end
 from doorward_durable_runs.files.given import Given
 from doorward_durable_runs.journal.entries import HELPERS, Entry, Recorded, patience
 from doorward_durable_runs.journal.errors import RunInterrupted
@@ -98,7 +98,7 @@ class Journal(Events):
         """See `Recorder.attach`."""
         state[JOURNAL] = self
 
-    def go_on(self, file: RunFile, stored: StoredJournal) -> None:
+    async def go_on(self, file: RunFile, stored: StoredJournal) -> None:
         """Answer the calls of a program that runs again with those of a stored run. Raises: StateError."""
         self._file, self._always, self._places, self.goes_on = file, True, len(stored.entries), True
         self._recorded = Recorded(stored.entries, stored.ends, patience(self._given, stored.entries))
@@ -107,7 +107,7 @@ class Journal(Events):
         self._files.update(kept.uri for kept, _, _ in stored.files)
         self._bytes, self._answered_calls, self._died = stored.bytes, len(stored.ends), stored.died
         self._events.append((b"R", {"at": time.time()}, 0))
-        self._flush()
+        await self._flush()
 
     def play(self, stored: StoredJournal, patience: float) -> None:
         """Answer the calls of a program from a stored run, and no others: nothing is sent, and nothing stored."""
@@ -224,7 +224,7 @@ class Journal(Events):
         if self._always or not self.why_not:
             self._events.append((b"B", entry, 0))
             if self._always and self._file is None:
-                self._flush_before(entry)
+                await self._flush_before(entry)
         return entry
 
     def _answered(self, found: Entry | None, entry: Entry) -> Entry:
@@ -289,10 +289,10 @@ class Journal(Events):
         from doorward_durable_runs.journal.equal_runs import interrupted
 
         if self._interrupted is None:
-            self._interrupted = asyncio.ensure_future(to_thread.run_sync(interrupted, self._store, self._given))
+            self._interrupted = asyncio.ensure_future(interrupted(self._store, self._given))
         return await asyncio.shield(self._interrupted)
 
-    def sending(self, call: Call, *, repeats: bool) -> None:
+    async def sending(self, call: Call, *, repeats: bool) -> None:
         """A write goes out, which may or may not be repeated: in a durable run, not before that is stored. Raises:
         StateError if it cannot be."""
         entry = self._under_way[call.place]
@@ -300,8 +300,14 @@ class Journal(Events):
             entry.sent, entry.again, entry.out = True, None, True
             if self._always or not self.why_not:
                 self._events.append((b"S", entry, 0))
-        if self._always and self._events:
-            self._flush_before(entry)
+        if self._always and (self._events or self._storing):
+            try:
+                await self._flush_before(entry)
+            except asyncio.CancelledError:  # it is not sent
+                if not repeats:
+                    entry.sent = entry.out = False
+                    self._events.append((b"U", entry, 0))
+                raise
 
     def consume(self, id: str) -> bool:
         """Use up what counts once, such as a person's approval of one call. Returns: whether this run has not done that
@@ -355,7 +361,7 @@ class Journal(Events):
                 self.lose(error.message)
         self._events.append((b"E", said or ended_in_short(entry), self._begun))
         try:  # noqa: SIM105 - a block of `suppress` costs each call more
-            self._flush()
+            await self._flush()
         except StateError:
             pass  # it is stored before the next write, or that is not sent
 
@@ -366,36 +372,36 @@ class Journal(Events):
         if outcome.waiting is not None:
             return outcome
         if not run.program.plan:
-            return self.over(outcome)
+            return await self.over(outcome)
         plan = cast("Plan | None", outcome.parts.get("plan"))
         if self._offline:
             return replace(outcome, parts={})
         if plan is not None and not plan.counts and not outcome.ok:
             outcome = replace(outcome, parts={})
         if not outcome.ok or plan is None or not plan.counts:
-            return self.over(outcome)
+            return await self.over(outcome)
         try:
-            await thread_to_its_end(self.plan, cast("ChangeSet", run.interceptor).withheld)
+            await to_its_end(self.plan(cast("ChangeSet", run.interceptor).withheld))
         except StateError as error:
             return replace(outcome, notes=(*outcome.notes, error.message))
         id = run.program.run
         return replace(outcome, parts={"plan": replace(plan, id=id, next=f'commit_plan("{id}")')})
 
-    def over(self, outcome: Outcome) -> Outcome:
+    async def over(self, outcome: Outcome) -> Outcome:
         """The run has ended: what is stored of it, its outcome too, is kept for those who ask what happened. One that
         was stopped is not over, nor is one that failed before it was where it had stood (a server is not there, no
         executor runs it), nor one whose sandbox died: it can be resumed, and its outcome says so."""
         if self._file is not None and self._resumable and outcome.error is not None:
             if self.stopped:
-                self.close(what=[outcome.error.message])
+                await self.close(what=[outcome.error.message])
                 return outcome
             if self._fell_short(outcome):
-                self.close(what=[outcome.error.message])
+                await self.close(what=[outcome.error.message])
                 again = f"the run is not over: once that is put right, {self._resume} lets it go on"
                 return replace(outcome, notes=(*outcome.notes, again))
             if _sandbox_died(outcome.error):
                 if self._died != self._answered_calls:
-                    self.close(what=[outcome.error.message], died=self._answered_calls)
+                    await self.close(what=[outcome.error.message], died=self._answered_calls)
                     then = f"{self._resume} goes on from there; no write is made twice."
                     hint = f"The calls before that were made, see `calls`. {then}"
                     return replace(outcome, error=replace(outcome.error, hint=hint))
@@ -406,11 +412,11 @@ class Journal(Events):
         if said := self.notes(ok=outcome.ok):
             outcome = replace(outcome, notes=(*outcome.notes, *said))
         if self._file is not None:
-            self._store_end(outcome)
-        self._let_go()
+            await self._store_end(outcome)
+        await self._let_go()
         return outcome
 
-    def _store_end(self, outcome: Outcome) -> None:
+    async def _store_end(self, outcome: Outcome) -> None:
         from doorward_durable_runs.journal import endings
 
         end = {"ok": outcome.ok, "at": time.time()}
@@ -418,7 +424,7 @@ class Journal(Events):
         for said in ({**end, "outcome": endings.said(outcome)}, end):  # the disk may have room for the second
             self._events = [*before, (b"O", said, 0)]
             try:
-                self._flush()
+                await self._flush()
                 return
             except StateError as error:
                 why = error.message

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from anyio import to_thread
 from doorward import (
     LOCAL,
     Call,
@@ -22,9 +21,10 @@ from doorward import (
     UnknownName,
 )
 from doorward.administration import dump_json as dump
-from doorward.administration import thread_to_its_end
+from doorward.administration import run_in_thread as off_loop
 from doorward.recording import Waiting
 from doorward.recording import outcome_failure as failure
+from doorward.values import to_its_end
 
 from doorward_durable_runs.asks_approval import APPROVALS
 from doorward_durable_runs.journal.errors import PlanOutdated
@@ -123,16 +123,14 @@ class Plans:
         from doorward_durable_runs.plans.approving import Waits
         from doorward_durable_runs.plans.reads_again import Reads
 
-        with contextlib.ExitStack() as held:
+        async with contextlib.AsyncExitStack() as held:
             try:
                 if principal is not None:
                     await self._gateway.admission.admit(principal)
                 await self._gateway.ready()
-                file, stored = await thread_to_its_end(
-                    self._claimed, plan, principal, give_up=lambda claimed: claimed[0].close()
-                )
-                held.callback(file.close)
-                said = await to_thread.run_sync(self._read, stored)
+                file, stored = await to_its_end(self._claimed(plan, principal), lambda claimed: claimed[0].close())
+                held.push_async_callback(file.close)
+                said = await off_loop(self._read, stored)
                 self._check_unchanged(said, stored.given.principal)
                 program = await self._runs.again(stored.given, said, principal)
                 reads = Reads(self._gateway, program)
@@ -156,7 +154,7 @@ class Plans:
         file: RunFile,
         stored: StoredRun,
         client: Client | None,
-        held: contextlib.ExitStack,
+        held: contextlib.AsyncExitStack,
     ) -> Outcome:
         """Make the reads of a plan again, and its writes if nothing differs; then its journal holds the file. Raises:
         DoorwardError."""
@@ -164,22 +162,22 @@ class Plans:
 
         reading = Reading(self._gateway, self.settings.ignore, self.change_set)
         if differs := await reading.differences(run, said, reads.again, client):
-            file.append([(b"G", {})])
+            await file.append([(b"G", {})])
             return _outdated(run.program.run, differs)
         program = replace(await self._runs.again(stored.given, said, run.program.principal), plan=False)  # begins now
-        journal = await thread_to_its_end(self._journals.commit, file, stored.given, said)
+        journal = await to_its_end(self._journals.commit(file, stored.given, said))
         held.pop_all()
         known = {**self._gateway.languages.parameters(program.code, program.language), **program.params}
         return without_plan(await self._gateway.execution.run(program, known, None, client, journal, whole=run))
 
-    def _claimed(self, plan: str, principal: str | None) -> tuple[RunFile, StoredRun]:
+    async def _claimed(self, plan: str, principal: str | None) -> tuple[RunFile, StoredRun]:
         """Hold a stored plan. Raises: UnknownName, StateError."""
         try:
-            return self._journals.store.claim(plan, principal)
+            return await self._journals.store.claim(plan, principal)
         except UnknownName:
             from doorward_durable_runs.plans.open_plans import open_plans
 
-            hint = open_plans(self._journals.store.all(principal), time.time())
+            hint = open_plans(await self._journals.store.all(principal), time.time())
             raise UnknownName(f"there is no plan {plan[:40]!r}", hint=hint) from None
 
     def _read(self, stored: StoredRun) -> StoredJournal:
@@ -220,7 +218,9 @@ class Plans:
                 raise nobody_asks("this plan", ask)
             approving = Approving(approvals, program, client, find, self._gateway.catalog)
             await approving.approve([*said.changes, *asking.values()], ask)
-            file.append([(b"Y", {"reads": [*asking]})])  # else a commit that found differences would use the yes up
+            await file.append(
+                [(b"Y", {"reads": [*asking]})]
+            )  # else a commit that found differences would use the yes up
             said.approved = True
             said.yes.update(asking)
 

@@ -58,17 +58,17 @@ async def _undo(
 ) -> int:
     async with project.gateway(project.load()) as gate:
         store = gate.services[STORED_RUNS].journals.store
-        stored = store.show(run)
+        stored = await store.show(run)
         whose = principal or stored.given.principal
         known = partial(_known, gate, whose)
         if dry_run:
             steps = Steps.of(stored, known)
             print_json(_as_dict(run, steps)) if project.json else _show(steps)
             return 0
-        undoing = Undoing(store, run, known)
+        undoing = await Undoing.of(store, run, known)
         try:
             for place, made in looked.items():
-                undoing.answer(place, made=made)
+                await undoing.answer(place, made=made)
             if not project.json:
                 _show(undoing.all)
             if any(step.stands != "undone" for step in undoing.all.steps):
@@ -78,7 +78,7 @@ async def _undo(
             else:
                 found = Undone()
         finally:
-            undoing.close()
+            await undoing.close()
     return _tell(project, run, undoing.all, found)
 
 

@@ -37,7 +37,7 @@ class Undoable:
         except DoorwardError as error:
             self._why_not = f"what was there before could not be read: {error}"
             return
-        self._keeps.read_before(self._call.place, value)
+        await self._keeps.read_before(self._call.place, value)
         self._known["before"] = value
 
     def answered(self, value: Any) -> None:

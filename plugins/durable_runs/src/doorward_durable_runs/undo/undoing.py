@@ -15,7 +15,7 @@ from doorward_durable_runs.undo.steps import BEGUN, ENDED, Step, Steps, not_made
 if TYPE_CHECKING:
     from doorward import Function
 
-    from doorward_durable_runs.files.store import RunStore
+    from doorward_durable_runs.files.store import RunFile, RunStore, StoredRun
 
 Calls = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
 """Makes a call by the gate: with policy, limits, approvals and audit."""
@@ -39,22 +39,25 @@ class Undoing:
     undone again, even if the process dies in between.
     """
 
-    def __init__(self, store: RunStore, run: str, known: Callable[[str], Function | None]) -> None:
+    def __init__(self, file: RunFile, stored: StoredRun, known: Callable[[str], Function | None], steps: Steps) -> None:
+        self._file, self._stored, self._known, self.all = file, stored, known, steps
+
+    @classmethod
+    async def of(cls, store: RunStore, run: str, known: Callable[[str], Function | None]) -> Undoing:
         """Raises: UnknownName; StateError if it runs."""
-        self._file, self._stored = store.claim(run, None)
-        self._known = known
+        file, stored = await store.claim(run, None)
         try:
-            self.all = Steps.of(self._stored, known)
+            return cls(file, stored, known, Steps.of(stored, known))
         except BaseException:
-            self.close()
+            await file.close()
             raise
 
-    def answer(self, place: int, *, made: bool) -> None:
+    async def answer(self, place: int, *, made: bool) -> None:
         """A person has looked: whether the write of a call is undone. Raises: InvalidArguments if there is none."""
         at = next((n for n, step in enumerate(self.all.steps) if step.place == place), None)
         if at is None:
             raise InvalidArguments(f"the run has no call {place} that can be undone", hint="--dry-run shows them.")
-        self._file.append([(ENDED, {"n": place, "ok": made, "at": time.time(), "by": "a person"})])
+        await self._file.append([(ENDED, {"n": place, "ok": made, "at": time.time(), "by": "a person"})])
         step = self.all.steps[at]
         self.all.steps[at] = Step(step.place, step.made, step.call, step.arguments, "undone" if made else "open")
 
@@ -62,7 +65,7 @@ class Undoing:
         """Undo what is not undone yet, up to the first failure. A run that could go on cannot afterwards."""
         found = Undone(left=[step for step in self.all.steps if step.stands != "undone"])
         if found.left and self._stored.state != "ended" and not self._stored.lost:
-            self._file.append([(b"L", {"why": "its writes were undone"})])
+            await self._file.append([(b"L", {"why": "its writes were undone"})])
         while found.left:
             step = found.left[0]
             try:
@@ -81,18 +84,18 @@ class Undoing:
                 f"whether {step.call} was called is unknown: it was sent, and its answer was lost",
                 hint=f"Look what is there, then: --done {step.place} if it was, --again {step.place} if it was not.",
             )
-        self._file.append([(BEGUN, {"n": step.place, "at": time.time(), "repeats": again})])
+        await self._file.append([(BEGUN, {"n": step.place, "at": time.time(), "repeats": again})])
         try:
             await call(step.call, step.arguments)
         except DoorwardError as error:
             if step.stands != "unknown" or not _is_gone(error, function):
                 if again or not_made(error):
-                    self._file.append([(ENDED, {"n": step.place, "ok": False, "at": time.time()})])
+                    await self._file.append([(ENDED, {"n": step.place, "ok": False, "at": time.time()})])
                 raise
-        self._file.append([(ENDED, {"n": step.place, "ok": True, "at": time.time()})])
+        await self._file.append([(ENDED, {"n": step.place, "ok": True, "at": time.time()})])
 
-    def close(self) -> None:
-        self._file.close()
+    async def close(self) -> None:
+        await self._file.close()
 
 
 def _is_gone(error: DoorwardError, function: Function | None) -> bool:
