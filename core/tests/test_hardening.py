@@ -24,7 +24,6 @@ from doorward import (
     hookimpl,
 )
 from doorward.calls.artefacts import Artefacts
-from doorward.data.awaited_calls import awaited
 from doorward.data.program_parameters import parameters
 from doorward.engines import MemoryStore
 from doorward.secrets.scrubber import MAX_BODY_BYTES
@@ -121,15 +120,6 @@ async def test_a_made_up_cursor_is_no_accident(doorward_host: Any) -> None:
     async with doorward_host.gateway(CONFIG) as gate:
         cursor = base64.urlsafe_b64encode(b"9" * 30).decode()
         assert (await gate.search_functions("forecast", cursor=cursor))["functions"] == []
-
-
-@pytest.mark.slow
-def test_reading_a_program_takes_linear_time() -> None:
-    """A long chain of names is followed in one pass over the tree."""
-    code = "\n".join(f"a{i}=a{i + 1}" for i in range(4000)) + "\nasyncio.gather(a0)\n"
-    started = time.process_time()
-    awaited(code)
-    assert time.process_time() - started < 5
 
 
 @pytest.mark.slow

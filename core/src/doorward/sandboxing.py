@@ -3,10 +3,9 @@ the text of a program."""
 
 from __future__ import annotations
 
-from doorward.data.awaited_calls import awaited
 from doorward.data.planned import PLANNED_KEY, Planned
 from doorward.data.program_parameters import bind, json_type, parameters
-from doorward.data.program_text import sets_result
+from doorward.data.program_text import parse, sets_result
 from doorward.host.watchdog import Watchdog
 from doorward.model.executors import Aliases
 from doorward.model.kept_programs import KEPT_PROGRAMS, KeepsPrograms
@@ -23,9 +22,9 @@ __all__ = [
     "KeepsPrograms",
     "Planned",
     "Watchdog",
-    "awaited",
     "bind",
     "json_type",
     "parameters",
+    "parse",
     "sets_result",
 ]

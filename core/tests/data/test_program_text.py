@@ -6,7 +6,6 @@ import contextlib
 from typing import Any
 
 import pytest
-from doorward.data.awaited_calls import awaited
 from doorward.data.program_parameters import bind, check, parameters
 from doorward.model.errors import InvalidProgram
 from hypothesis import given
@@ -108,37 +107,12 @@ def test_types_of_parameters_are_checked() -> None:
             check(given_, known)
 
 
-@pytest.mark.parametrize(
-    ("code", "found"),
-    [
-        ("await s.f(1)", ["s.f(1)"]),
-        ("x = s.f(1)", []),
-        ("await asyncio.gather(s.f(1), s.g(s.h()))", ["s.f(1)", "s.g(s.h())"]),
-        ("await asyncio.gather(*[s.f(i) for i in s.g()])", ["s.f(i)"]),
-        ("t = [s.f(i) for i in x]\nawait asyncio.gather(*t)", ["s.f(i)"]),
-        ("t = []\nfor i in x:\n    t.append(s.f(i))\nfor c in t:\n    await c", ["s.f(i)"]),
-        ("def one(i):\n    return s.f(i)\nawait asyncio.gather(*map(one, x), *[one(i) for i in y])", ["s.f(i)"]),
-        ("async def one(i):\n    return s.f(i)\nawait one(1)", []),
-        ("t = asyncio.create_task(s.f())\nx = await t", ["s.f()"]),
-        ("t = {'a': s.f()}\nfor k in t:\n    print(await t[k])", ["s.f()"]),
-    ],
-)
-def test_awaited_calls(code: str, found: list[str]) -> None:
-    """A call whose value is awaited, directly or through lists and names, is told from a plain one. CONTRACT:
-    EXE-05."""
-    text = code.encode()
-    assert [e for e in found if e not in {text[a:b].decode() for a, b in awaited(code)}] == []
-    if not found:
-        assert not {e for a, b in awaited(code) if (e := text[a:b].decode()).startswith("s.")}
-
-
 @pytest.mark.slow
 @given(st.text(max_size=200))
 def test_any_text_is_read_or_refused(text: str) -> None:
     """Whatever text comes, it is either read or refused with a message."""
-    for read in (parameters, awaited):
-        with contextlib.suppress(InvalidProgram):
-            read(text + "\nawait x")
+    with contextlib.suppress(InvalidProgram):
+        parameters(text + "\nawait x")
 
 
 @pytest.mark.parametrize(

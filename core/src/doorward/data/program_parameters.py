@@ -9,11 +9,12 @@ import ast
 import json
 import re
 from collections.abc import Mapping
+from itertools import accumulate
 from typing import Any
 
 from doorward.data.accumulators import changed
 from doorward.data.near_names import nearest
-from doorward.data.program_text import line_starts, parse
+from doorward.data.program_text import parse
 from doorward.model.errors import InvalidProgram
 
 PARAMETER_PREFIX = "__param_"
@@ -133,7 +134,7 @@ def bind(code: str, params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """
     known = _literals(parse(code)) if params else {}
     text, names = code.encode(), {}
-    starts = line_starts(text)
+    starts = [0, *accumulate(len(line) + 1 for line in text.split(b"\n"))]
     spans = []
     for name, value in params.items():
         if name in known:

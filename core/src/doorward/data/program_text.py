@@ -90,12 +90,3 @@ def has_value(code: str) -> bool:
     except InvalidProgram:
         return True
     return isinstance(body[-1] if body else None, ast.Expr) or sets_result(code)
-
-
-def line_starts(text: bytes) -> list[int]:
-    """The offset of each line in a text."""
-    starts, at = [0], 0
-    for line in text.split(b"\n"):
-        at += len(line) + 1
-        starts.append(at)
-    return starts

@@ -1,30 +1,37 @@
-"""Finds the calls in a program whose value is awaited, for executors that cannot tell while the program runs."""
+"""Finds the calls in a program whose value is awaited: Monty cannot tell while the program runs."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import accumulate
 
-from doorward.data.program_text import line_starts, parse
+from doorward import InvalidProgram
+from doorward.sandboxing import parse
+
+from doorward_sandbox_monty.api_errors import GATHERED
 
 
-def awaited(code: str, *, also: str = "") -> set[tuple[int, int]]:
-    """The places of calls whose value is awaited or passed to asyncio, as (start, end) in bytes of UTF-8.
+def awaited(code: str) -> set[tuple[int, int]]:
+    """The places of calls whose value is awaited or passed to asyncio, as (start, end) in bytes of UTF-8; none if the
+    program cannot be parsed.
 
-    A catalog function is called plainly or with `await`. An executor that cannot return a value for both asks here
-    which one a call needs. Followed are `await f()`, the arguments of `asyncio.…(…)`, names and lists that reach
-    those, and plain functions that return such a call. `also` names a function of the executor that awaits its
-    arguments, as `asyncio.gather` does.
+    A catalog function is called plainly or with `await`, and Monty cannot return a value for both. Followed are
+    `await f()`, the arguments of `asyncio.…(…)`, names and lists that reach those, and plain functions that return
+    such a call.
     """
     if "await" not in code and "asyncio" not in code:
         return set()
-    tree, text = parse(code), code.encode()
-    starts = line_starts(text)
+    try:
+        tree = parse(code)
+    except InvalidProgram:
+        return set()
+    starts = [0, *accumulate(len(line) + 1 for line in code.encode().split(b"\n"))]
     found: dict[int, ast.Call] = {}
     wanted: list[ast.expr] = []
     flows: dict[str, list[ast.expr]] = {}
     for node in ast.walk(tree):
-        wanted += _awaiting(node, also)
+        wanted += _awaiting(node)
         for name, value in _flows(node):
             flows.setdefault(name, []).append(value)
     names: set[str] = set()
@@ -46,7 +53,7 @@ def awaited(code: str, *, also: str = "") -> set[tuple[int, int]]:
     return {(starts[c.lineno - 1] + c.col_offset, starts[c.end_lineno - 1] + c.end_col_offset) for c in found.values()}  # type: ignore[operator]
 
 
-def _awaiting(node: ast.AST, also: str) -> list[ast.expr]:
+def _awaiting(node: ast.AST) -> list[ast.expr]:
     """The expressions that must be awaitable for this node."""
     match node:
         case ast.Await(value=value):
@@ -59,7 +66,7 @@ def _awaiting(node: ast.AST, also: str) -> list[ast.expr]:
             return args
         case ast.Call(func=ast.Attribute(attr="create_task"), args=args):
             return args
-        case ast.Call(func=ast.Name(id=name), args=args) if name == also:
+        case ast.Call(func=ast.Name(id=name), args=args) if name == GATHERED:
             return args
         case _:
             return []
