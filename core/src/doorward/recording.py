@@ -12,7 +12,7 @@ from typing import Any
 _EXPORTS = {
     "calls.files": ("files_in_words",),
     "calls.client_requests": ("RunClient",),
-    "data.planned": ("planned", "planned_in"),
+    "data.planned": ("planned",),
     "model.clock": ("Clock",),
     "model.decisions": ("may_repeat",),
     "model.outcomes": ("OutcomePart", "Waiting"),

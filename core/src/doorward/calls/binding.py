@@ -6,7 +6,7 @@ question.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,6 @@ from doorward.calls.checked_parameters import CheckedParameters, checked_paramet
 from doorward.catalog.texts import Mistaken, Mistakes
 from doorward.data.json_writing import exceeds
 from doorward.data.languages import PYTHON, is_script
-from doorward.data.planned import planned_in
 from doorward.data.values import plain
 from doorward.model.errors import InvalidArguments
 from doorward.model.functions import Function
@@ -40,10 +39,10 @@ def bind(
     catalog: Catalog,
     language: str = PYTHON,
     *,
-    plan: bool = False,
+    unknown: Callable[[Any], bool] | None = None,
 ) -> dict[str, Any]:
     """Positional and keyword arguments as one checked dictionary. Where the language of the program has no keywords,
-    an object in the last place stands for them. In a `plan`, arguments that are not known yet are not checked.
+    an object in the last place stands for them. Arguments that are `unknown` yet are not checked.
 
     Raises: InvalidArguments.
     """
@@ -63,7 +62,7 @@ def bind(
         given[name] = value
     bound = {str(name): plain(value, keep=(int, bytes)) for name, value in given.items()}
     sent = {name: value for name, value in bound.items() if value is not None or not checked.omissible(name)}
-    known = {name: value for name, value in sent.items() if not any(planned_in(value))} if plan else sent
+    known = {name: value for name, value in sent.items() if not unknown(value)} if unknown else sent
     if not checked.valid(known) and (told := _mistakes(checked, known, catalog, language, sent)):
         explained, how = told
         raise _invalid(function, catalog, "; ".join([*explained, *how]), language, list(explained.values()))

@@ -172,11 +172,9 @@ class Broker:
             raise run.withheld
         self.withholding.admit(program.principal)
         self._check_unchanged(function, run)
-        given = function, args, kwargs, self._catalog, program.language
-        if large:
-            bound = await off_loop(partial(binding.bind, *given, plan=program.plan))
-        else:
-            bound = binding.bind(*given, plan=program.plan)
+        meets = run.interceptor
+        given = function, args, kwargs, self._catalog, program.language, meets and meets.unknown
+        bound = await off_loop(binding.bind, *given) if large else binding.bind(*given)
         written = await off_loop(dump, bound) if large else in_one_piece(bound)
         way.written, way.count = written, run.made
         call = way.call = self._made(way, bound, len(written))
@@ -184,7 +182,7 @@ class Broker:
             raise LimitExceeded(f"the arguments have {call.size} bytes, more than {most}", hint="Send less at once.")
         decision = await self._allow(way)
         sends = await with_files(call, run)
-        if (meets := run.interceptor) is not None:
+        if meets is not None:
             way.in_place = await meets.meet(run, call, sends, decision)
             if way.in_place is not None:
                 return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,17 +33,3 @@ def planned(value: Any) -> Planned | None:
         case [int(call), *path] if all(isinstance(key, (str, int)) for key in path):
             return Planned(call, tuple(path))
     return None
-
-
-def planned_in(value: Any) -> Iterator[Planned]:
-    """All unknown values in a plain one."""
-    todo = [value]
-    while todo:
-        match todo.pop():
-            case dict() as found:
-                if (unknown := planned(found)) is not None:
-                    yield unknown
-                else:
-                    todo.extend(found.values())
-            case list() as found:
-                todo.extend(found)

@@ -14,7 +14,7 @@ from doorward.model.services import Service
 if TYPE_CHECKING:
     from doorward.model.calls import Call, Reply
     from doorward.model.decisions import Decision
-    from doorward.model.errors import DoorwardError
+    from doorward.model.errors import DoorwardError, ExecutorError
     from doorward.model.interaction import LearnsRun
     from doorward.model.layers import RunState
     from doorward.model.outcomes import Artefact, Outcome, OutcomePart
@@ -201,6 +201,10 @@ class Interceptor(Protocol):
         """A person has approved of this call."""
         ...
 
+    def unknown(self, value: Any) -> bool:
+        """Whether an argument of a call holds what is not known yet, so that it cannot be checked."""
+        ...
+
     def value(self, value: Any) -> Any:
         """The value of the program for a reader. Raises: DoorwardError."""
         ...
@@ -216,6 +220,10 @@ class Withholds(Protocol):
     @property
     def about(self) -> str:
         """What an agent is told of that; "" where no program can be run so."""
+        ...
+
+    def executors(self, names: Sequence[str]) -> Sequence[tuple[str, ExecutorError | None]]:
+        """Executors in the order in which they are tried, each with the error of one that cannot run a program so."""
         ...
 
     def instead(self, program: Program) -> str:

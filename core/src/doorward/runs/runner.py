@@ -205,11 +205,12 @@ class Runs:
         await run.prepare()
         declined: list[tuple[str, ExecutorError]] = []
         names = [session.executor] if session and session.executor else self._executors.names
-        for name in self._executors.planning(names) if program.plan else names:
+        tried = self._services[WITHHOLDS].executors(names) if program.plan else [(name, None) for name in names]
+        for name, unfit in tried:
             if not self._executors.may_run(name, program.language):
                 continue
-            if program.plan and not self._executors.may_plan(name):
-                declined.append((name, self._executors.cannot_plan()))
+            if unfit is not None:
+                declined.append((name, unfit))
                 continue
             run.begin(name, repeats=self._executors.repeats(name))
             try:

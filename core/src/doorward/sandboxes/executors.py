@@ -17,7 +17,7 @@ from doorward.config.settings import Config
 from doorward.data.languages import JAVASCRIPT, PYTHON, TYPESCRIPT
 from doorward.data.quoting import in_a_line
 from doorward.model.abilities import HasPackages, HasPaths, HasReady, HasSlots, HasWait, ReadsPrograms
-from doorward.model.errors import DoorwardError, ExecutorError, PluginError, SandboxDied, Unsupported
+from doorward.model.errors import DoorwardError, ExecutorError, PluginError, SandboxDied
 from doorward.model.executors import Capabilities, Executor, Sandbox
 from doorward.model.settings import Settings
 from doorward.plugins.hook_answers import conforming, expected
@@ -138,33 +138,6 @@ class Executors:
             except DoorwardError:
                 return False
         return found
-
-    def may_plan(self, name: str) -> bool:
-        """Whether programs can be planned there; also if it is broken, since trying tells why."""
-        return self._planning(name) < 2
-
-    def planning(self, names: Sequence[str]) -> Sequence[str]:
-        """Executors in the order in which a plan tries them: first those where a program can hand on what is not known
-        yet."""
-        return sorted(names, key=self._planning)
-
-    def cannot_plan(self) -> Unsupported:
-        """The error of an executor in which a program was to be planned, and cannot be."""
-        able = [name for name in self.names if self.may_plan(name)]
-        told = " or ".join(f"{name} ({', '.join(self.languages(name))})" for name in able)
-        return Unsupported(
-            "it cannot plan",
-            hint=f"Here plans are made by {told}: write the program for that, or run it without a plan."
-            if able
-            else "A plan runs in full CPython (nsjail, docker): the operator can add one to `executor`.",
-        )
-
-    def _planning(self, name: str) -> int:
-        try:
-            found = self.capabilities(name)
-        except DoorwardError:
-            return 0
-        return 0 if found.plans else 1 if found.plans_unread else 2
 
     def _blamed(
         self, name: str, method: str, raising: type[DoorwardError] = ExecutorError

@@ -9,14 +9,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from doorward_jail.bootstrap import PYTHON_ENVIRONMENT
-from doorward_jail.executor import JailExecutor, JailSettings
-from doorward_jail.isolated import Account, Isolated
-from doorward_jail.owner import may_run, start_time
-from doorward_jail.seccomp import docker_profile, kafel_policy
-from doorward_jail.speech import Speech
-
 if TYPE_CHECKING:
+    from doorward_jail.awaited_calls import awaited as awaited
+    from doorward_jail.bootstrap import PYTHON_ENVIRONMENT as PYTHON_ENVIRONMENT
+    from doorward_jail.executor import JailExecutor as JailExecutor
+    from doorward_jail.executor import JailSettings as JailSettings
+    from doorward_jail.isolated import Account as Account
+    from doorward_jail.isolated import Isolated as Isolated
     from doorward_jail.nsjail.executor import NsjailedExecutor as NsjailedExecutor
     from doorward_jail.nsjail.interpreter import Interpreter as Interpreter
     from doorward_jail.nsjail.interpreter import default_python as default_python
@@ -24,7 +23,12 @@ if TYPE_CHECKING:
     from doorward_jail.nsjail.settings import NsjailedSettings as NsjailedSettings
     from doorward_jail.nsjail.settings import Place as Place
     from doorward_jail.nsjail.shows import Shows as Shows
+    from doorward_jail.owner import may_run as may_run
+    from doorward_jail.owner import start_time as start_time
     from doorward_jail.probes import probe as probe
+    from doorward_jail.seccomp import docker_profile as docker_profile
+    from doorward_jail.seccomp import kafel_policy as kafel_policy
+    from doorward_jail.speech import Speech as Speech
 
 __all__ = [
     "PYTHON_ENVIRONMENT",
@@ -38,6 +42,7 @@ __all__ = [
     "Place",
     "Shows",
     "Speech",
+    "awaited",
     "default_python",
     "docker_profile",
     "interpreter",
@@ -48,6 +53,17 @@ __all__ = [
 ]
 
 _ELSEWHERE = {
+    "PYTHON_ENVIRONMENT": "bootstrap",
+    "Account": "isolated",
+    "Isolated": "isolated",
+    "JailExecutor": "executor",
+    "JailSettings": "executor",
+    "Speech": "speech",
+    "awaited": "awaited_calls",
+    "docker_profile": "seccomp",
+    "kafel_policy": "seccomp",
+    "may_run": "owner",
+    "start_time": "owner",
     "Interpreter": "nsjail.interpreter",
     "NsjailedExecutor": "nsjail.executor",
     "NsjailedSettings": "nsjail.settings",
@@ -57,7 +73,7 @@ _ELSEWHERE = {
     "interpreter": "nsjail.interpreter",
     "probe": "probes",
 }
-"""What is imported when it is asked for: who starts jails of another kind needs none of it."""
+"""What is imported when it is asked for: who starts jails of another kind, or none, needs little of it."""
 
 
 def __getattr__(name: str) -> Any:

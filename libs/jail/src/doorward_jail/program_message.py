@@ -7,8 +7,10 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from doorward import Door, DoorwardError, File, Program
-from doorward.sandboxing import ARTEFACT_URI, awaited, bind, sets_result
+from doorward import Door, File, Program
+from doorward.sandboxing import ARTEFACT_URI, bind, sets_result
+
+from doorward_jail.awaited_calls import awaited
 
 
 async def program_message(program: Program, door: Door) -> tuple[dict[str, Any], bytes]:
@@ -35,7 +37,7 @@ async def program_message(program: Program, door: Door) -> tuple[dict[str, Any],
         "code": code,
         "before": aliases.before,
         "aliases": dict(aliases.modules),
-        "awaited": sorted(_awaited(code)),
+        "awaited": sorted(awaited(code)),
         "sets_result": sets_result(code),
         "inputs": inputs,
         "argv": program.argv,
@@ -48,13 +50,6 @@ async def program_message(program: Program, door: Door) -> tuple[dict[str, Any],
         "times": [] if program.continues else list(door.times()),
     }
     return {"run": about}, blob
-
-
-def _awaited(code: str) -> set[tuple[int, int]]:
-    try:
-        return awaited(code)
-    except DoorwardError:
-        return set()
 
 
 def file_name(file: File, uri: str) -> str:

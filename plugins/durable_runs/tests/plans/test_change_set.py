@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from doorward import Function, LimitExceeded
 from doorward.access.effects import Effects
-from doorward.data.planned import PLANNED_KEY, planned, planned_in
-from doorward.sandboxing import Planned
+from doorward.recording import planned
+from doorward.sandboxing import PLANNED_KEY, Planned
 from doorward_durable_runs.plans import change_set
 from doorward_durable_runs.plans.change_set import Change, ChangeSet, is_as_planned
+from doorward_durable_runs.plans.unknown_values import planned_in
 
 READ = Function("api", "get", read_only=True)
 WRITE = Function("api", "create")

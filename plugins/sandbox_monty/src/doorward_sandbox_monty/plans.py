@@ -11,12 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from doorward.sandboxing import Planned
+from doorward.sandboxing import PLANNED_KEY, Planned
 
 from doorward_sandbox_monty.rewriting import Places
-
-_PLANNED_KEY = "\0planned"
-"""The only key of an object that stands for an unknown answer: the number of its call."""
 
 _READS_NAMES = frozenset({"exec", "eval", "globals", "locals", "vars", "dir"})
 """With these a name may be read that the text does not show."""
@@ -80,7 +77,7 @@ def holds_unknown(answer: Any) -> bool:
 
 def sent(answer: Planned) -> dict[str, Any]:
     """An unknown answer as the value of the program."""
-    return {_PLANNED_KEY: [answer.call, *answer.path]}
+    return {PLANNED_KEY: [answer.call, *answer.path]}
 
 
 def _dropped(tree: ast.Module) -> Iterator[ast.expr]:

@@ -15,9 +15,9 @@ import anyio
 import pydantic_monty as monty
 from doorward import Door, Program, ProgramResult, SandboxDied
 from doorward.sandboxing import bind, sets_result
+from doorward_jail import awaited
 
 from doorward_sandbox_monty import api_errors, command_words, failures, files, rewriting, values
-from doorward_sandbox_monty.awaited_calls import awaited
 from doorward_sandbox_monty.calls import Calls
 from doorward_sandbox_monty.modules import stand_in
 from doorward_sandbox_monty.plans import PlanStopped, Unread, sent
@@ -97,7 +97,7 @@ class MontySandbox:
             for text in filter(None, (before, rewriting.fields_read(code), command_words.prelude(code, program.argv))):
                 await self._drive(text, {}, calls)
             file = f"<python-input-{self._fed}>"
-            self._awaited[file] = awaited(code)
+            self._awaited[file] = awaited(code, also=api_errors.GATHERED)
             calls.unread = Unread.of(code, file) if program.plan else None
             step = None
             try:

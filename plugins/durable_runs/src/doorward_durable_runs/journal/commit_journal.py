@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 from doorward import DoorwardError, ProgramDiverged
 from doorward.administration import maybe_in_thread as done
 from doorward.recording import files_in_words as in_words
-from doorward.recording import planned_in
 from doorward.values import effect
 from doorward_durable_runs.journal import commit_end
 from doorward_durable_runs.journal.entries import Entry, Recorded, patience
 from doorward_durable_runs.journal.plan_order import PlanOrder
 from doorward_durable_runs.journal.recorder import Journal
 from doorward_durable_runs.plans.change_set import fits, is_as_planned
-from doorward_durable_runs.plans.unknown_values import resolved
+from doorward_durable_runs.plans.unknown_values import planned_in, resolved
 
 if TYPE_CHECKING:
     from doorward import Call, Decision, Reply
@@ -134,6 +133,10 @@ class CommitJournal(Journal):
 
     def approved(self, call: Call, decision: Decision) -> None:
         """A yes to one of its calls is that to no other."""
+
+    def unknown(self, value: Any) -> bool:
+        """All of it is known."""
+        return False
 
     def value(self, value: Any) -> Any:
         """The value as it is: all of it is known."""

@@ -12,14 +12,14 @@ from doorward import Decision, Function, InvalidArguments, LimitExceeded, Refuse
 from doorward.administration import cut_value as cut
 from doorward.administration import plain_value as plain
 from doorward.recording import files_in_words as in_words
-from doorward.recording import planned, planned_in
+from doorward.recording import planned
 from doorward.sandboxing import Planned
 from doorward.values import effect
 
 from doorward_durable_runs.marked_places import shown, told
 from doorward_durable_runs.plans.outcome import PLAN, Plan, PlannedCall, PlannedCalls
 from doorward_durable_runs.plans.reads import yes_to
-from doorward_durable_runs.plans.unknown_values import in_text, readable, resolved
+from doorward_durable_runs.plans.unknown_values import in_text, planned_in, readable, resolved
 
 if TYPE_CHECKING:
     from doorward import Call
@@ -188,6 +188,10 @@ class ChangeSet:
         why = self._lacks(function, path, near=self._explained < _MOST_EXPLAINED)
         self._explained += bool(why)
         return why
+
+    def unknown(self, value: Any) -> bool:
+        """See `Interceptor.unknown`."""
+        return has_unknown(value)
 
     def value(self, value: Any) -> Any:
         """The value of the program for a reader. Raises: InvalidArguments for a part of an answer that there is not."""

@@ -19,6 +19,7 @@ from doorward import (
     Service,
     StateError,
     UnknownName,
+    Unsupported,
 )
 from doorward.administration import dump_json as dump
 from doorward.administration import run_in_thread as off_loop
@@ -33,7 +34,7 @@ from doorward_durable_runs.plans.outcome import PLAN, Plan
 from doorward_durable_runs.stored_runs import STORED_RUNS, without_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from doorward import Client, Gateway, Program
     from doorward.recording import RunContext
@@ -73,8 +74,7 @@ class Plans:
     @property
     def offered(self) -> bool:
         """Whether programs can be planned here: agents are told how only then."""
-        executors = self._gateway.executors
-        return self.stored and any(map(executors.may_plan, executors.names))
+        return self.stored and any(self._rank(name) < 2 for name in self._gateway.executors.names)
 
     @property
     def about(self) -> str:
@@ -84,10 +84,36 @@ class Plans:
     def instead(self, program: Program) -> str:
         """See `Withholds.instead`."""
         executors = self._gateway.executors
-        able = (executors.may_run(name, program.language) and executors.may_plan(name) for name in executors.names)
+        able = (executors.may_run(name, program.language) and self._rank(name) < 2 for name in executors.names)
         if not self.stored or not any(able):
             return ""
         return 'a person is asked once for all that a program writes, if it is run with mode="plan"'
+
+    def executors(self, names: Sequence[str]) -> Sequence[tuple[str, Unsupported | None]]:
+        """See `Withholds.executors`: first those where a program can hand on what is not known yet."""
+        ranked = sorted((self._rank(name), number, name) for number, name in enumerate(names))
+        return [(name, None if rank < 2 else self._cannot_plan()) for rank, _, name in ranked]
+
+    def _cannot_plan(self) -> Unsupported:
+        """The error of an executor in which a program was to be planned, and cannot be."""
+        executors = self._gateway.executors
+        told = " or ".join(
+            f"{name} ({', '.join(executors.languages(name))})" for name in executors.names if self._rank(name) < 2
+        )
+        return Unsupported(
+            "it cannot plan",
+            hint=f"Here plans are made by {told}: write the program for that, or run it without a plan."
+            if told
+            else "A plan runs in full CPython (nsjail, docker): the operator can add one to `executor`.",
+        )
+
+    def _rank(self, name: str) -> int:
+        """0 for an executor that can plan, or is broken, since trying tells why; 2 for one that cannot."""
+        try:
+            found = self._gateway.executors.capabilities(name)
+        except DoorwardError:
+            return 0
+        return 0 if found.plans else 1 if found.plans_unread else 2
 
     def check(self, session: str) -> None:
         """Raises: InvalidArguments, Refused if a program cannot be planned."""

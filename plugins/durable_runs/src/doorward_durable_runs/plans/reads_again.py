@@ -11,6 +11,7 @@ from doorward.administration import dump_json as dump
 from doorward_durable_runs.journal.entries import HELPERS
 from doorward_durable_runs.plans.change_set import Change
 from doorward_durable_runs.plans.reads import yes_to
+from doorward_durable_runs.plans.unknown_values import has_unknown
 
 if TYPE_CHECKING:
     from doorward import Gateway, Program
@@ -49,7 +50,7 @@ class Reads:
         program = self._program
         try:
             function = self._gateway.broker.functions.find(entry.function, program.principal, near=False)
-            bound = bind(function, args, kwargs, self._gateway.catalog, program.language, plan=True)
+            bound = bind(function, args, kwargs, self._gateway.catalog, program.language, has_unknown)
             call = Call(function, bound, program.run, program.principal, link=link, earlier=made, size=len(dump(bound)))
             return await self._gateway.broker.permissions.decide(program, call), call
         except DoorwardError:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from doorward.recording import planned
+from doorward.sandboxing import Planned
 
 from doorward_durable_runs.marked_places import PLANNED_TEXT, told
 
@@ -56,3 +57,22 @@ def _part(value: Any, key: str | int) -> Any:
     if isinstance(key, int) and isinstance(value, list):
         return value[key]
     raise KeyError(key)
+
+
+def planned_in(value: Any) -> Iterator[Planned]:
+    """All unknown values in a plain one."""
+    todo = [value]
+    while todo:
+        match todo.pop():
+            case dict() as found:
+                if (unknown := planned(found)) is not None:
+                    yield unknown
+                else:
+                    todo.extend(found.values())
+            case list() as found:
+                todo.extend(found)
+
+
+def has_unknown(value: Any) -> bool:
+    """Whether a plain value holds any."""
+    return any(True for _ in planned_in(value))

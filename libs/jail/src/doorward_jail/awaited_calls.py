@@ -1,4 +1,4 @@
-"""Finds the calls in a program whose value is awaited: Monty cannot tell while the program runs."""
+"""Finds the calls in a program whose value is awaited, for executors that cannot tell while the program runs."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from itertools import accumulate
 from doorward import InvalidProgram
 from doorward.sandboxing import parse
 
-from doorward_sandbox_monty.api_errors import GATHERED
 
-
-def awaited(code: str) -> set[tuple[int, int]]:
+def awaited(code: str, *, also: str = "") -> set[tuple[int, int]]:
     """The places of calls whose value is awaited or passed to asyncio, as (start, end) in bytes of UTF-8; none if the
     program cannot be parsed.
 
@@ -31,7 +29,7 @@ def awaited(code: str) -> set[tuple[int, int]]:
     wanted: list[ast.expr] = []
     flows: dict[str, list[ast.expr]] = {}
     for node in ast.walk(tree):
-        wanted += _awaiting(node)
+        wanted += _awaiting(node, also)
         for name, value in _flows(node):
             flows.setdefault(name, []).append(value)
     names: set[str] = set()
@@ -53,7 +51,7 @@ def awaited(code: str) -> set[tuple[int, int]]:
     return {(starts[c.lineno - 1] + c.col_offset, starts[c.end_lineno - 1] + c.end_col_offset) for c in found.values()}  # type: ignore[operator]
 
 
-def _awaiting(node: ast.AST) -> list[ast.expr]:
+def _awaiting(node: ast.AST, also: str) -> list[ast.expr]:
     """The expressions that must be awaitable for this node."""
     match node:
         case ast.Await(value=value):
@@ -66,7 +64,7 @@ def _awaiting(node: ast.AST) -> list[ast.expr]:
             return args
         case ast.Call(func=ast.Attribute(attr="create_task"), args=args):
             return args
-        case ast.Call(func=ast.Name(id=name), args=args) if name == GATHERED:
+        case ast.Call(func=ast.Name(id=name), args=args) if name == also:
             return args
         case _:
             return []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from doorward_sandbox_monty.awaited_calls import awaited
+from doorward_jail import awaited
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 from doorward import Capabilities
-from doorward_testing.samples import InProcess
-
-from ..conftest import CONFIG
+from doorward.recording import WITHHOLDS
+from doorward_testing.samples import CONFIG, InProcess
 
 pytestmark = pytest.mark.anyio
 
@@ -34,8 +33,9 @@ async def test_a_plan_prefers_executors_that_hand_answers_on(doorward_host: Any)
     for name, driver in {"unread": Unread, "plans": Plans, "broken": Broken}.items():
         doorward_host.install("executor", name, driver)
     names = ["inprocess", "unread", "broken", "plans"]
-    async with doorward_host.gateway(CONFIG.replace('"inprocess"', str(names).replace("'", '"'))) as gate:
-        ordered = gate.executors.planning(names)
-        assert ordered == ["broken", "plans", "unread", "inprocess"]
-        assert [name for name in ordered if gate.executors.may_plan(name)] == ["broken", "plans", "unread"]
+    async with doorward_host.gateway(CONFIG.replace('"inprocess"', str(names).replace("'", '"')) + "[plans]\n") as gate:
+        tried = gate.services[WITHHOLDS].executors(names)
+        assert [(name, error is None) for name, error in tried] == [
+            ("broken", True), ("plans", True), ("unread", True), ("inprocess", False),
+        ]  # fmt: skip
         assert (await gate.execute("1")).executor == "inprocess"
