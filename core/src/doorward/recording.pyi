@@ -2,7 +2,6 @@
 from doorward.calls.client_requests import RunClient as RunClient
 from doorward.calls.files import in_words as files_in_words
 from doorward.data.planned import planned as planned
-from doorward.data.planned import planned_in as planned_in
 from doorward.model.clock import Clock as Clock
 from doorward.model.decisions import may_repeat as may_repeat
 from doorward.model.outcomes import OutcomePart as OutcomePart
@@ -40,7 +39,6 @@ __all__ = [
     "may_repeat",
     "outcome_failure",
     "planned",
-    "planned_in",
     "resumed_at",
     "waiting_run",
 ]

@@ -38,7 +38,6 @@ def bind(
     kwargs: Mapping[str, Any],
     catalog: Catalog,
     language: str = PYTHON,
-    *,
     unknown: Callable[[Any], bool] | None = None,
 ) -> dict[str, Any]:
     """Positional and keyword arguments as one checked dictionary. Where the language of the program has no keywords,

@@ -173,7 +173,7 @@ class Broker:
         self.withholding.admit(program.principal)
         self._check_unchanged(function, run)
         meets = run.interceptor
-        given = function, args, kwargs, self._catalog, program.language, meets and meets.unknown
+        given = function, args, kwargs, self._catalog, program.language, meets.unknown if meets else None
         bound = await off_loop(binding.bind, *given) if large else binding.bind(*given)
         written = await off_loop(dump, bound) if large else in_one_piece(bound)
         way.written, way.count = written, run.made

@@ -14,9 +14,10 @@ def awaited(code: str, *, also: str = "") -> set[tuple[int, int]]:
     """The places of calls whose value is awaited or passed to asyncio, as (start, end) in bytes of UTF-8; none if the
     program cannot be parsed.
 
-    A catalog function is called plainly or with `await`, and Monty cannot return a value for both. Followed are
-    `await f()`, the arguments of `asyncio.…(…)`, names and lists that reach those, and plain functions that return
-    such a call.
+    A catalog function is called plainly or with `await`. An executor that cannot return a value for both asks here
+    which one a call needs. Followed are `await f()`, the arguments of `asyncio.…(…)`, names and lists that reach
+    those, and plain functions that return such a call. `also` names a function of the executor that awaits its
+    arguments, as `asyncio.gather` does.
     """
     if "await" not in code and "asyncio" not in code:
         return set()

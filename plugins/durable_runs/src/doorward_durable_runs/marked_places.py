@@ -12,9 +12,10 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from doorward.recording import planned
+
 if TYPE_CHECKING:
-    from doorward.recording import planned
-from doorward.sandboxing import Planned
+    from doorward.sandboxing import Planned
 
 PLANNED_TEXT = ", known once the plan is committed>"
 """The end of the `repr` of an unknown value in a sandbox."""

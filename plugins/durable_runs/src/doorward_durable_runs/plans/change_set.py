@@ -19,7 +19,7 @@ from doorward.values import effect
 from doorward_durable_runs.marked_places import shown, told
 from doorward_durable_runs.plans.outcome import PLAN, Plan, PlannedCall, PlannedCalls
 from doorward_durable_runs.plans.reads import yes_to
-from doorward_durable_runs.plans.unknown_values import in_text, planned_in, readable, resolved
+from doorward_durable_runs.plans.unknown_values import has_unknown, in_text, planned_in, readable, resolved
 
 if TYPE_CHECKING:
     from doorward import Call
