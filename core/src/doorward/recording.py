@@ -10,7 +10,7 @@ import importlib
 from typing import Any
 
 _EXPORTS = {
-    "calls.files": ("files_in_words",),
+    "calls.files": ("takes_bytes",),
     "calls.client_requests": ("RunClient",),
     "data.planned": ("planned",),
     "model.clock": ("Clock",),
@@ -32,7 +32,7 @@ _EXPORTS = {
     "runs.run_context": ("RunContext",),
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
-_NAMES_THERE = {"files_in_words": "in_words", "outcome_failure": "failure", "waiting_run": "waiting"}
+_NAMES_THERE = {"outcome_failure": "failure", "waiting_run": "waiting"}
 """Names in their own module, where they differ from the exported ones."""
 
 

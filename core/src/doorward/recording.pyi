@@ -1,6 +1,6 @@
 # `make reference` writes this file.
 from doorward.calls.client_requests import RunClient as RunClient
-from doorward.calls.files import in_words as files_in_words
+from doorward.calls.files import takes_bytes as takes_bytes
 from doorward.data.planned import planned as planned
 from doorward.model.clock import Clock as Clock
 from doorward.model.decisions import may_repeat as may_repeat
@@ -35,10 +35,10 @@ __all__ = [
     "WITHHOLDS",
     "Waiting",
     "Withholds",
-    "files_in_words",
     "may_repeat",
     "outcome_failure",
     "planned",
     "resumed_at",
+    "takes_bytes",
     "waiting_run",
 ]

@@ -20,7 +20,6 @@ from doorward.catalog.schemas import (
 )
 from doorward.catalog.texts import PARAMETERS, TEXTS, Answers, FailedRun, FunctionTexts, Mistaken, Mistakes
 from doorward.data.clean_text import clean_text, visible
-from doorward.data.held_text import MAX_TEXT_CHARS, holds, may_hold
 from doorward.data.json_writing import dump, exceeds
 from doorward.data.languages import JSON, is_script
 from doorward.data.near_names import nearest
@@ -34,7 +33,6 @@ __all__ = [
     "JSON",
     "MAX_KEY_CHARACTERS",
     "MAX_NESTING",
-    "MAX_TEXT_CHARS",
     "PARAMETERS",
     "TEXTS",
     "Answers",
@@ -53,14 +51,12 @@ __all__ = [
     "declared",
     "dump",
     "exceeds",
-    "holds",
     "in_one_line",
     "indented",
     "is_plain",
     "is_script",
     "kinds",
     "listed",
-    "may_hold",
     "nearest",
     "plain",
     "python_name",

@@ -56,7 +56,7 @@ class Metres:
 
     @hookimpl
     def gateway_made(self, gateway: Any) -> None:
-        gateway.modules.add("doorward.metres", {"feet": self.feet, "forecast": self.forecast})
+        gateway.modules.add("doorward.metres", {"feet": self.feet, "forecast": self.forecast}, recorded=("feet",))
         with pytest.raises(PluginError, match="is given already"):
             gateway.modules.add("doorward.metres", {})
         with pytest.raises(PluginError, match=r"is not called doorward\.NAME"):
@@ -80,6 +80,8 @@ async def test_a_capability_gives_programs_a_module(doorward_host: Any) -> None:
             await gate.call("doorward.metres.forecast", {"city": "Oslo"})
         with pytest.raises(InvalidArguments, match=r"doorward\.metres\.feet: missing a required argument"):
             await gate.call("doorward.metres.feet")
+        assert gate.modules.recorded("metres.feet")
+        assert not any(map(gate.modules.recorded, ("metres.forecast", "feet")))
         door = gate.execution.of_call("ann")
         assert door.members("doorward.metres") == ["feet", "forecast"]
         assert "def feet(*args: Any" in door.stub("doorward.metres", ["feet"])

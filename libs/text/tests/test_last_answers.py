@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from doorward import Call, Compiled, Function
-from doorward.data.held_text import holds
 from doorward.model.programs import Failure
 from doorward_testing.samples import CONFIG, Weather
+from doorward_text.held_text import holds
 from doorward_text.last_answers import LastAnswers
 from doorward_text.value_text import described
 from hypothesis import given

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hashlib
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from doorward.data.quoting import in_one_line
 from doorward.data.values import MAX_DEPTH
 from doorward.model.calls import File
 from doorward.model.functions import Function
 from doorward.model.outcomes import ARTEFACT_URI
-
-MAX_TOLD = 100
-"""Files of one call that are told in words."""
 
 
 def handle(value: Any) -> str | None:
@@ -66,47 +58,11 @@ def opened(
                 return [read(v, bytes_there, depth + 1) for v in value]
         return value
 
-    return {name: read(value, _bytes_there(properties.get(name))) for name, value in arguments.items()}
+    return {name: read(value, takes_bytes(properties.get(name))) for name, value in arguments.items()}
 
 
 def _may_be_file(value: Any) -> bool:
     return isinstance(value, (dict, list)) or (isinstance(value, str) and value.startswith(ARTEFACT_URI))
-
-
-def in_words(function: Function, arguments: Mapping[str, Any]) -> dict[str, str]:
-    """What is to be told in place of the bytes in the opened arguments of a call, by the JSON Pointers to them."""
-    found: dict[str, str] = {}
-    properties = function.parameters.get("properties", {})
-
-    def look(value: Any, place: str, bytes_there: bool) -> None:
-        if len(found) == MAX_TOLD:
-            return
-        match value:
-            case File():
-                found[place] = _in_words(value)
-            case bytes():
-                found[place] = _in_words(File(value))
-            case {"base64": str() as encoded, **about} if bytes_there and about.keys() <= {"name", "type"}:
-                with suppress(binascii.Error, ValueError):
-                    content = base64.b64decode("".join(encoded.split()), validate=True)
-                    found[place] = _in_words(File(content, str(about.get("type", "")), str(about.get("name", ""))))
-            case dict():
-                for key, part in value.items():
-                    look(part, f"{place}/{_pointed(key)}", False)
-            case list():
-                for number, part in enumerate(value):
-                    look(part, f"{place}/{number}", bytes_there)
-
-    for name, value in arguments.items():
-        look(value, f"/{_pointed(name)}", _bytes_there(properties.get(name)))
-    return found
-
-
-def _in_words(file: File) -> str:
-    about = "".join(
-        f", {what} {in_one_line(text)}" for what, text in (("type", file.type), ("name", file.name)) if text
-    )
-    return f"{len(file.content)} bytes, sha256 {hashlib.sha256(file.content).hexdigest()}{about}"
 
 
 def takes_file(function: Function, name: str) -> bool:
@@ -115,7 +71,7 @@ def takes_file(function: Function, name: str) -> bool:
     return any(part.get("format") == "binary" for part in _offered(schema))
 
 
-def _bytes_there(schema: Any) -> bool:
+def takes_bytes(schema: Any) -> bool:
     """Whether a parameter, or an item of its list, may be a file."""
     offered = _offered(schema)
     return any(part.get("format") == "binary" for each in offered for part in (each, *_offered(each.get("items"))))
@@ -129,8 +85,3 @@ def _offered(schema: Any) -> list[Mapping[str, Any]]:
         else [schema]
     )
     return [part for part in parts if isinstance(part, Mapping)]
-
-
-def _pointed(key: Any) -> str:
-    """A key as a part of a JSON Pointer."""
-    return str(key).replace("~", "~0").replace("/", "~1")

@@ -97,10 +97,10 @@ class Modules:
         if not re.fullmatch(rf"{MODULE}(\.[a-z][a-z0-9_]*)?", module):
             raise PluginError(f"the module {module!r} of programs is not called {MODULE}.NAME")
         self.helpers[module] = {**helpers, **there}
-        self._recorded.update(recorded if module == MODULE else ())
+        self._recorded.update(f"{module}.{name}".removeprefix(f"{MODULE}.") for name in recorded)
 
     def recorded(self, helper: str) -> bool:
-        """Whether the answers of a helper of `doorward` are stored with a run that is."""
+        """Whether the answers of a helper, `NAME` or `MODULE.NAME`, are stored with a run that is."""
         return helper in self._recorded
 
     def usable_by(self, principal: str) -> Mapping[str, str]:

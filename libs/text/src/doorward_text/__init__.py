@@ -9,6 +9,7 @@ import importlib
 from typing import Any
 
 _MODULE_OF = {
+    "MAX_TEXT_CHARS": "held_text",
     "Text": "plugin",
     "at": "lists",
     "compact_json": "outcome_text",
@@ -16,10 +17,12 @@ _MODULE_OF = {
     "describe_class": "cards",
     "described": "value_text",
     "dialect_of": "dialects",
+    "holds": "held_text",
     "is_field_of_one": "lists",
     "items_of": "lists",
     "keys_to_items": "lists",
     "lists_in": "lists",
+    "may_hold": "held_text",
     "mistakes": "validation_messages",
     "outcome_as_dict": "outcome_text",
     "outcome_as_text": "outcome_text",

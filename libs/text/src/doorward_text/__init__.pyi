@@ -1,6 +1,9 @@
 # `make reference` writes this file.
 from doorward_text.cards import describe_class as describe_class
 from doorward_text.dialects import dialect_of as dialect_of
+from doorward_text.held_text import MAX_TEXT_CHARS as MAX_TEXT_CHARS
+from doorward_text.held_text import holds as holds
+from doorward_text.held_text import may_hold as may_hold
 from doorward_text.lists import at as at
 from doorward_text.lists import declared_list as declared_list
 from doorward_text.lists import is_field_of_one as is_field_of_one
@@ -21,6 +24,7 @@ from doorward_text.value_text import described as described
 from doorward_text.value_text import shown_key as shown_key
 
 __all__ = [
+    "MAX_TEXT_CHARS",
     "Text",
     "at",
     "compact_json",
@@ -28,10 +32,12 @@ __all__ = [
     "describe_class",
     "described",
     "dialect_of",
+    "holds",
     "is_field_of_one",
     "items_of",
     "keys_to_items",
     "lists_in",
+    "may_hold",
     "mistakes",
     "outcome_as_dict",
     "outcome_as_text",

@@ -10,8 +10,9 @@ from itertools import islice
 from typing import Any
 
 from doorward import Failure
-from doorward.texts import MAX_TEXT_CHARS, Answers, holds, may_hold, nearest
+from doorward.texts import Answers, nearest
 
+from doorward_text.held_text import MAX_TEXT_CHARS, holds, may_hold
 from doorward_text.value_text import Cut, as_text, shown_key, told
 
 _MAX_FUNCTIONS = 5

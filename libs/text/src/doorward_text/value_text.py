@@ -5,7 +5,9 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
-from doorward.texts import clean, clean_text, holds
+from doorward.texts import clean, clean_text
+
+from doorward_text.held_text import holds
 
 _MAX_ANSWER_CHARS = 400
 """Characters of the description of an answer."""

@@ -12,7 +12,7 @@ from functools import reduce
 from itertools import islice
 from typing import Any
 
-from doorward.texts import MAX_TEXT_CHARS, holds, may_hold
+from doorward_text import MAX_TEXT_CHARS, holds, may_hold
 
 Shape = dict[str, Any]
 """What has been observed in one place: JSON types, each with what is inside. `{"array": SHAPE}`;

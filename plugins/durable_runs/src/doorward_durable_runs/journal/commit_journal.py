@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from doorward import DoorwardError, ProgramDiverged
 from doorward.administration import maybe_in_thread as done
-from doorward.recording import files_in_words as in_words
 from doorward.values import effect
+from doorward_durable_runs.files_in_words import in_words
 from doorward_durable_runs.journal import commit_end
 from doorward_durable_runs.journal.entries import Entry, Recorded, patience
 from doorward_durable_runs.journal.plan_order import PlanOrder

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from doorward import Decision, Function, InvalidArguments, LimitExceeded, Refused
 from doorward.administration import cut_value as cut
 from doorward.administration import plain_value as plain
-from doorward.recording import files_in_words as in_words
 from doorward.recording import planned
 from doorward.sandboxing import Planned
 from doorward.values import effect
 
+from doorward_durable_runs.files_in_words import in_words
 from doorward_durable_runs.marked_places import shown, told
 from doorward_durable_runs.plans.outcome import PLAN, Plan, PlannedCall, PlannedCalls
 from doorward_durable_runs.plans.reads import yes_to

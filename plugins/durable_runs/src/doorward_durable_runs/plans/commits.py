@@ -97,13 +97,15 @@ class Plans:
     def _cannot_plan(self) -> Unsupported:
         """The error of an executor in which a program was to be planned, and cannot be."""
         executors = self._gateway.executors
-        told = " or ".join(
-            f"{name} ({', '.join(executors.languages(name))})" for name in executors.names if self._rank(name) < 2
-        )
+        able = []
+        for name in executors.names:
+            with contextlib.suppress(DoorwardError):  # one that is broken is not named
+                if self._rank(name) < 2:
+                    able.append(f"{name} ({', '.join(executors.languages(name))})")
         return Unsupported(
             "it cannot plan",
-            hint=f"Here plans are made by {told}: write the program for that, or run it without a plan."
-            if told
+            hint=f"Here plans are made by {' or '.join(able)}: write the program for that, or run it without a plan."
+            if able
             else "A plan runs in full CPython (nsjail, docker): the operator can add one to `executor`.",
         )
 
