@@ -29,6 +29,7 @@ _EXPORTS = {
     ),
     "model.waits": ("resumed_at",),
     "runs.outcomes": ("outcome_failure", "waiting_run"),
+    "runs.suspension": ("GATHER_SECONDS", "GATHER_TURNS"),
     "runs.run_context": ("RunContext",),
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}

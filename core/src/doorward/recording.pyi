@@ -19,9 +19,13 @@ from doorward.model.waits import resumed_at as resumed_at
 from doorward.runs.outcomes import failure as outcome_failure
 from doorward.runs.outcomes import waiting as waiting_run
 from doorward.runs.run_context import RunContext as RunContext
+from doorward.runs.suspension import GATHER_SECONDS as GATHER_SECONDS
+from doorward.runs.suspension import GATHER_TURNS as GATHER_TURNS
 
 __all__ = [
     "Clock",
+    "GATHER_SECONDS",
+    "GATHER_TURNS",
     "InterceptedRun",
     "Interceptor",
     "OutcomePart",

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from doorward.catalog.memory_catalog import MemoryCatalog
-from doorward.catalog.near_functions import names_near, told_near
+from doorward.catalog.near_functions import names_near
 from doorward.catalog.plain_search import PlainSearch
 
 from ..conftest import function, stored
@@ -45,26 +43,3 @@ def test_words_count_in_any_order(asked: str, first: str) -> None:
     catalog = stored(MemoryCatalog(), *[function(name, name.replace("_", " ")) for name in NAMES])
     assert names_near(catalog, PlainSearch(catalog), f"s.{asked}", ["s"])[0] == f"s.{first}"
     assert names_near(catalog, PlainSearch(catalog), f"other.{asked}", ["s"])[0] == f"s.{first}"
-
-
-@pytest.mark.parametrize(
-    ("asked", "age", "said"),
-    [
-        (
-            "create_items_piers",
-            700,
-            "Near: a.create_items_articles. a was compiled 11 minutes ago; an operator compiles again by `",
-        ),
-        ("create_items_piers", 3, "a was compiled just now;"),
-        ("create_items_piers", 90_000, "a was compiled 1 day ago;"),
-        ("create_items_piers", 8000, "a was compiled 2 hours ago;"),
-        ("create_item_artcles", 700, "Near: a.create_items_articles."),
-        ("items_articles", 700, "Near: a.create_items_articles."),
-    ],
-)
-def test_a_name_that_may_be_newer_is_told_so(asked: str, age: float, said: str) -> None:
-    """When its server was compiled last, unless the name is only misspelt."""
-    told = told_near(["a.create_items_articles"], asked, "a", time.time() - age)
-    assert told.startswith(said) or said in told
-    assert ("compiled" in told) is ("compiled" in said)
-    assert told_near([], asked, "a", 0) == ""

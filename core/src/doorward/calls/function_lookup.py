@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from doorward.catalog.near_functions import names_near, told_near
+from doorward.catalog.near_functions import names_near
 from doorward.config.config import module_name
 from doorward.model.errors import UnknownName
 from doorward.model.functions import Function
@@ -103,7 +103,8 @@ class FunctionLookup:
     def _hint(self, name: str, principal: str, likely: Sequence[str]) -> str:
         server, _, bare = name.partition(".")
         report = self._catalog.report(server) if server in self._servers.names(principal) else None
-        told = told_near(likely, bare, self._servers.modules.get(server, server), report.compiled if report else 0)
+        configured = self._servers.modules.get(server, server)
+        told = self._catalog.texts.near(likely, bare, configured, report.compiled if report else 0)
         if not likely and report is not None:
             return f"{self._names(server, principal)}{told}"
         return told

@@ -179,6 +179,11 @@ class FunctionTexts:
         """What to do about an error of a program that says nothing of that itself."""
         return None
 
+    def near(self, likely: Sequence[str], name: str, server: str, compiled: float) -> str:
+        """A hint with the functions that are `likely` meant by a name that a server has not, which was `compiled` at a
+        second since the epoch; 0: never. "" if there is nothing to say."""
+        return f"Near: {', '.join(likely)}." if likely else ""
+
     def no_module(self, name: str, run: FailedRun) -> str:
         """What to do about a module that a program asked for, and that there is not; "" if nothing is known."""
         return ""

@@ -13,12 +13,6 @@ _MAX_NAME_CHARACTERS = 100
 _LEAST_BEGINNING = 3
 
 
-def is_misspelt(name: str, other: str) -> bool:
-    """Whether each word of a name is also a word of the other, or nearly one."""
-    words = _words(other[:_MAX_NAME_CHARACTERS])
-    return all(difflib.get_close_matches(word, words, n=1, cutoff=0.75) for word in _words(name[:_MAX_NAME_CHARACTERS]))
-
-
 def in_place_of(name: str, known: Iterable[str]) -> str:
     """What to write in place of a name that is not known, as the end of a message: the most similar one, else all."""
     known = [*known]

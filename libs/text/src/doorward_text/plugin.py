@@ -124,6 +124,11 @@ class Written(FunctionTexts):
 
         return hint_for(error, run, self._gateway)
 
+    def near(self, likely: Sequence[str], name: str, server: str, compiled: float) -> str:
+        from doorward_text.near_names import told_near
+
+        return told_near(likely, name, server, compiled)
+
     def no_module(self, name: str, run: FailedRun) -> str:
         from doorward_text.hints import no_server
 

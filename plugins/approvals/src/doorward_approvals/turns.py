@@ -8,14 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from doorward.recording import GATHER_SECONDS, GATHER_TURNS
+
 if TYPE_CHECKING:
     import anyio
 
     from doorward_approvals.request import ApprovalRequest
-
-GATHER_SECONDS, GATHER_TURNS = 0.1, 10
-"""How long a question waits for further calls, which a program makes at the same time: a person is asked once. It waits
-in turns of the event loop: on a busy machine time passes while neither this process nor the sandbox runs."""
 
 MOST_TOGETHER = 25
 """Calls in one question: more of them nobody reads."""
