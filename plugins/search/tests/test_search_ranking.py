@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from doorward import Function
@@ -52,6 +53,25 @@ def asked(of: Index, query: str, most: int = 10) -> list[str]:
 
 def words(text: str) -> int:
     return digest(split_words(text))
+
+
+_SCORE = Function("sports", "get_team_score", "", "The team's score.")
+_GAMES = "Gets a team with its score and the latest of its games, and who played in them at which place."
+_LATEST = Function("press", "find_in_archive", "", _GAMES)
+
+
+@pytest.mark.parametrize(
+    ("first", "other", "question"),
+    [
+        (_LATEST, _SCORE, "latest score of the team"),
+        (_SCORE, replace(_LATEST, deprecated=True), "latest score of the team"),
+        (_SCORE, _LATEST, "score of the team"),
+    ],
+    ids=["more words", "more words, but deprecated", "the same words"],
+)
+def test_who_has_more_of_the_words_comes_first(first: Function, other: Function, question: str) -> None:
+    """A name that is explained as a whole does not outweigh a word that only another function has."""
+    assert asked(index([first, other]), question)[0] == first.qualified
 
 
 @pytest.mark.slow

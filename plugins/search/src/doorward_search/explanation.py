@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 from doorward.searching import Phrase, stem
 
-from doorward_search.index import IN_BRIEF, IN_NAME, IN_SUMMARY, Index, Postings
+from doorward_search.index import IN_BRIEF, IN_NAME, IN_SUMMARY, Index
 from doorward_search.ranking import Ranking
 from doorward_search.segment import WRITTEN
 
@@ -40,20 +39,13 @@ def why(ranking: Ranking, function: int) -> list[str]:
 def _as_written(index: Index, word: str, function: int) -> str:
     """A word of a function for a stem that it has: nobody writes stems."""
     known = index.written.get(word, [])
-    having = [each for each in known if _has(index.postings(WRITTEN + each), function)]
+    having = [each for each in known if index.postings(WRITTEN + each).place(function)]
     return min(having or known, key=lambda each: (len(each), each), default=word)
-
-
-def _has(postings: Postings, function: int) -> bool:
-    place = int(np.searchsorted(postings.functions, function))
-    return place < postings.functions.size and bool(postings.functions[place] == function)
 
 
 def _places(index: Index, phrase: Phrase, function: int) -> str:
     """Where a function has a phrase; "" if it does not have it."""
-    having = index.having(phrase)
-    if not _has(having, function):
+    if not (bits := index.having(phrase).place(function)):
         return ""
-    bits = int(having.places[np.searchsorted(having.functions, function)])
     named = [name for bit, name in ((IN_NAME, "name"), (IN_SUMMARY, "summary")) if bits & bit]
     return ", ".join(named) or ("route, tag or server" if bits & IN_BRIEF else "text")

@@ -83,6 +83,11 @@ class Postings(NamedTuple):
     brief: Array
     places: Array
 
+    def place(self, function: int) -> int:
+        """Where a function has it; 0 if it does not."""
+        at = int(np.searchsorted(self.functions, function))
+        return int(self.places[at]) if at < self.functions.size and self.functions[at] == function else 0
+
 
 NO_POSTINGS = Postings(np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32), np.empty(0, np.uint8))
 

@@ -10,8 +10,8 @@
 * What earlier use says: see `doorward.learning`.
 
 A short question needs what we know of meanings. The longer one is, the less these count, and the more does plain BM25:
-a story has words that mean anything. What plain BM25 finds first is always among the first ten. The weights were found
-by trying, on questions that `benchmarks/README.md` names.
+a story has words that mean anything. What plain BM25 finds first is always among the first ten, and it comes first if
+it has more of the words. The weights were found by trying, on questions that `benchmarks/README.md` names.
 """
 
 from __future__ import annotations
@@ -108,6 +108,7 @@ class Ranking:
         self._of = self._searched()
         self._hit = np.zeros(index.size, bool)
         self._well = np.zeros(index.size, bool)
+        self._besides = np.zeros(index.size, np.float32)
         self._short = min(1.0, SHORT / max(1, len(self.concepts)))
 
     def best(self, most: int) -> Ranked:
@@ -122,7 +123,7 @@ class Ranking:
         if self._steps:
             self._steps.raise_producers(self._first(scores, LEADING), scores, self._hit, self.among)
         ordered = self._first(scores, max(most, PLAIN_PLACES))
-        return Ranked(self._with_plain(ordered)[:most], self._hit, self._well, scores)
+        return Ranked(self._with_more(self._with_plain(ordered))[:most], self._hit, self._well, scores)
 
     def _first(self, scores: Array, most: int) -> list[int]:
         """The best, ordered."""
@@ -171,23 +172,24 @@ class Ranking:
         if self._short < 1 and (most := float(self._plain.max(initial=0))) > 0:
             scores += PLAIN_WEIGHT * (1 - self._short) / most * self._plain
         explained_name, explained_summary = self._explained()
-        scores += NAME_BONUS * explained_name + SUMMARY_BONUS * explained_summary + self._wanted()
+        scores += NAME_BONUS * explained_name + SUMMARY_BONUS * explained_summary
         telling = [concept for concept in self.concepts if not concept.plain]
         if len(telling) == 1:
             own = self._only(index.having(telling[0].phrase))
             scores[own.functions[own.places & IN_BRIEF > 0]] += ONLY_WORD_BONUS
-        scores[index.deprecated] -= DEPRECATED_PENALTY
+        self._besides = self._wanted()
+        self._besides[index.deprecated] -= DEPRECATED_PENALTY
         for concept in self.concepts:
-            scores += SERVER_BONUS * self._of_named(concept.phrase)
+            self._besides += SERVER_BONUS * self._of_named(concept.phrase)
         if self._learned is not None:
-            scores += self._learned
+            self._besides += self._learned
         if self.question.same:
             same = (index.same == self.question.same).any(axis=1)
             same = same if self.among is None else same & self.among
             self._hit |= same
             self._well |= same
-            scores += SAME_BONUS * same
-        return scores
+            self._besides += SAME_BONUS * same
+        return scores + self._besides
 
     def _fit(self, concept: Concept) -> tuple[Array, float]:
         """How well each function has a concept, up to 1, and how much the concept says."""
@@ -271,6 +273,18 @@ class Ranking:
         kept = first[: PLAIN_PLACES - len(missing)]
         later = [function for function in [*first[len(kept) :], *rest] if function not in missing]
         return [*kept, *missing, *later]
+
+    def _with_more(self, ordered: list[int]) -> list[int]:
+        """The same with the best by plain BM25 first, if it has itself every word of the question that the first one
+        has or means, and more of them, and what is besides its words speaks no less for it."""
+        for best, first in zip(self.plain_first[:1], ordered[:1], strict=False):
+            telling = [concept for concept in self.concepts if not concept.plain]
+            having = self.index.having
+            own = {each.phrase for each in telling if having(each.phrase).place(best) & IN_TEXTS}
+            meant = {each.phrase for each in telling if any(having(p).place(first) for p in each.phrases)}
+            if meant < own and self._besides[best] >= self._besides[first]:
+                return [best, *(function for function in ordered if function != best)]
+        return ordered
 
     @cached_property
     def plain_first(self) -> Sequence[int]:
