@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import pytest
 from doorward import Call, Door, Program, ProgramResult, RefusedForNow, SandboxDied, hookimpl
 from doorward.model.errors import StateError
+from doorward.values import to_its_end
 from doorward_durable_runs import STORED_RUNS
-from doorward_durable_runs.files.store import _File
+from doorward_durable_runs.files.store import _File, _Held
 from doorward_durable_runs.journal.replay import StoredJournal
 from doorward_testing.samples import Weather, _Running
 
@@ -358,3 +360,75 @@ async def test_a_program_that_called_nothing_is_not_kept_for_its_dead_sandbox(
     async with doorward_host.gateway(ALWAYS) as gate:
         assert (await gate.execute("1")).error.hint == "Do less at once."
         assert (await gate.services[STORED_RUNS].journals.store.all()) == []
+
+
+# A store that takes its time
+
+
+AT_ONCE = """
+import asyncio
+result = await asyncio.gather(*(weather.add_station(city=city) for city in ["Oslo", "Rome", "Bergen"]))
+"""
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
+    made, append = Slow(), _Held.append
+
+    async def slowly(self: _Held, said: Any) -> int:
+        return await to_its_end(made.append(partial(append, self), said))
+
+    monkeypatch.setattr(_Held, "append", slowly)
+    return made
+
+
+class Slow:
+    """Stores frames after a turn of the loop, and holds the first that say `holds`: until `go`, or then `fails`."""
+
+    def __init__(self) -> None:
+        self.holds, self.fails, self.kinds = b"", False, list[bytes]()
+        self.begun, self.go = asyncio.Event(), asyncio.Event()
+
+    async def append(self, append: Callable[[Any], Awaitable[int]], said: Any) -> int:
+        kinds = b"".join(kind for kind, _ in said)
+        self.kinds.append(kinds)
+        await asyncio.sleep(0)
+        if self.holds and self.holds in kinds:
+            self.holds = b""
+            self.begun.set()
+            await self.go.wait()
+            if self.fails:
+                raise StateError("the disk is full")
+        return await append(said)
+
+
+async def test_calls_made_at_once_are_stored_together(doorward_host: Any, calls: list[str], slow: Slow) -> None:
+    """Whoever comes while others are being stored is stored next, and none goes out before."""
+    async with doorward_host.gateway(ALWAYS) as gate:
+        assert (await gate.execute(AT_ONCE)).ok
+        assert sorted(written(calls)) == sorted(STATIONS)
+        assert set((await shown(gate)).values()) == {"ok"}
+        assert b"".join(slow.kinds).count(b"S") == 3
+        assert any(kinds.count(b"S") > 1 for kinds in slow.kinds)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("holds", [b"S", b"E"])
+async def test_a_client_leaves_while_a_call_is_stored(
+    doorward_host: Any, calls: list[str], slow: Slow, holds: bytes, fails: bool
+) -> None:
+    """What is stored then is stored once; a call that has not gone out is not taken for one that has."""
+    async with doorward_host.gateway(ALWAYS) as gate:
+        slow.holds, slow.fails = holds, fails
+        task = asyncio.ensure_future(gate.execute(WRITES))
+        await slow.begun.wait()
+        task.cancel()
+        await asyncio.sleep(0)
+        slow.go.set()
+        await asyncio.wait([task])
+        assert written(calls) == STATIONS[: holds == b"E"]
+        ended = await shown(gate)
+        assert "unknown: its answer is lost" not in ended.values()
+        (stored,) = await gate.services[STORED_RUNS].journals.store.all()
+        assert (await gate.services[STORED_RUNS].resume(stored.given.run)).value == "done"
+        assert written(calls) == STATIONS

@@ -69,8 +69,15 @@ class StoredRun:
 class RunFile(Protocol):
     """The journal of one run, held by one process."""
 
+    @property
+    def count(self) -> int:
+        """How many frames it has."""
+
     async def append(self, frames: Sequence[Frame]) -> int:
-        """Store frames, all or none. Returns: their bytes. Raises: StateError."""
+        """Store frames, all or none, also if the caller is cancelled meanwhile. Returns: how many there are now.
+
+        Raises: StateError.
+        """
 
     async def close(self) -> None:
         """Let go of it: others may claim the run."""
@@ -319,6 +326,10 @@ class _Held:
     def __init__(self, file: _File) -> None:
         self._file = file
 
+    @property
+    def count(self) -> int:
+        return self._file.count
+
     async def append(self, frames: Sequence[Frame]) -> int:
         if len(frames) > _FRAMES_AT_ONCE:
             return await thread_to_its_end(self._file.append, frames)
@@ -336,11 +347,11 @@ class _File:
     ) -> None:
         self.number = number
         self._run, self._box, self._sync = run, box, sync
-        self._count, self._closed = count, closed
+        self.count, self._closed = count, closed
 
     def append(self, said: Sequence[Frame]) -> int:
-        parts = [frames.written(kind, what, self._count + n, self._box) for n, (kind, what) in enumerate(said)]
-        content = b"".join(parts if self._count else [frames.MAGIC, *parts])
+        parts = [frames.written(kind, what, self.count + n, self._box) for n, (kind, what) in enumerate(said)]
+        content = b"".join(parts if self.count else [frames.MAGIC, *parts])
         end = os.lseek(self.number, 0, os.SEEK_END)
         try:
             written = os.write(self.number, content)
@@ -355,8 +366,8 @@ class _File:
                 f"the journal of the run {self._run} cannot be written: {error.strerror}",
                 hint=FULL_HINT,
             ) from None
-        self._count += len(parts)
-        return len(content)
+        self.count += len(parts)
+        return self.count
 
     def close(self) -> None:
         with contextlib.suppress(OSError):

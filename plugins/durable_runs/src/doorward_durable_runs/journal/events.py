@@ -33,13 +33,14 @@ class Events:
     """The part of `Journal` that stores what happens. `always`: nothing waits until the run does."""
 
     __slots__ = (
-        "_always", "_bytes", "_events", "_file", "_files", "_given", "_most", "_store", "_stored", "_storing",
+        "_always", "_bytes", "_count", "_events", "_file", "_files", "_given", "_most", "_store", "_stored", "_storing",
         "_under_way", "stopped", "why_not",
     )  # fmt: skip
 
     def __init__(self, given: Given, store: RunStore, *, always: bool, most: int) -> None:
         self._given, self._store, self._always, self._most = given, store, always, most
         self._file: RunFile | None = None
+        self._count = 0
         self._storing = False
         self._stored: asyncio.Event | None = None
         self._files: set[str] = set()
@@ -181,11 +182,15 @@ class Events:
         try:
             if self._file is None:
                 self._file = await self._store.create(replace(self._given, at_once=not self._always))
+                self._count = self._file.count
             events, self._events = self._events, []
             frames = starmap(frame, events)
-            await self._file.append([*frames] if self._always else await off_loop(list, frames))
-        except StateError:
-            self._events = [*events, *self._events]  # the next try stores them, or sends nothing
+            self._count = await self._file.append([*frames] if self._always else await off_loop(list, frames))
+        except BaseException:
+            if self._file is not None and self._file.count == self._count:  # whoever is cancelled may have stored them
+                self._events = [*events, *self._events]  # the next try stores them, or sends nothing
+            elif self._file is not None:
+                self._count = self._file.count
             raise
         finally:
             self._storing = False

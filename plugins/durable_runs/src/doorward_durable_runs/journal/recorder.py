@@ -101,6 +101,7 @@ class Journal(Events):
     async def go_on(self, file: RunFile, stored: StoredJournal) -> None:
         """Answer the calls of a program that runs again with those of a stored run. Raises: StateError."""
         self._file, self._always, self._places, self.goes_on = file, True, len(stored.entries), True
+        self._count = file.count
         self._recorded = Recorded(stored.entries, stored.ends, patience(self._given, stored.entries))
         self._times = SeenTimes(stored.times)
         self.schemas, self._spent = stored.schemas, {*stored.spent_yeses}
