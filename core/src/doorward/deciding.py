@@ -10,6 +10,7 @@ from typing import Any
 
 _EXPORTS = {
     "access.effects": ("Effects",),
+    "access.patterns": ("Patterns", "is_wild"),
     "access.policy": ("Policy", "Reached"),
     "access.rules": ("Rules",),
     "calls.permissions": ("nobody_asks",),

@@ -1,5 +1,7 @@
 # `make reference` writes this file.
 from doorward.access.effects import Effects as Effects
+from doorward.access.patterns import Patterns as Patterns
+from doorward.access.patterns import is_wild as is_wild
 from doorward.access.policy import Policy as Policy
 from doorward.access.policy import Reached as Reached
 from doorward.access.rules import Rules as Rules
@@ -10,9 +12,11 @@ from doorward.model.decisions import stricter as stricter
 __all__ = [
     "ALLOWED",
     "Effects",
+    "Patterns",
     "Policy",
     "Reached",
     "Rules",
+    "is_wild",
     "nobody_asks",
     "stricter",
 ]

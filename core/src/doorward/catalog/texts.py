@@ -179,6 +179,10 @@ class FunctionTexts:
         """What to do about an error of a program that says nothing of that itself."""
         return None
 
+    def idle(self, patterns: Sequence[str], principal: str) -> Sequence[str]:
+        """Those of the patterns that narrow a run which fit nothing that a principal may call: a note says so."""
+        return ()
+
     def near(self, likely: Sequence[str], name: str, server: str, compiled: float) -> str:
         """A hint with the functions that are `likely` meant by a name that a server has not, which was `compiled` at a
         second since the epoch; 0: never. "" if there is nothing to say."""

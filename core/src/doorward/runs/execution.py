@@ -240,7 +240,7 @@ class Execution:
             recorder = recorders.new(program) if recorders is not None else None
         state = whole.state if whole else None
         with self._recorded(self.context(program, session, client, recorder, state=state)) as run:
-            if program.functions and (idle := self._modules.idle(program.functions, program.principal)):
+            if program.functions and (idle := run.texts.idle(program.functions, program.principal)):
                 run.note(f"`functions`: nothing that can be called fits {some(idle)}")
             try:
                 outcome = await self._runs.run(program, run, session, whole=whole)

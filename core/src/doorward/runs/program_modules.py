@@ -19,7 +19,6 @@ from doorward.model.names import is_plain
 from doorward.model.program_names import PROGRAM_NAMES, NoOtherNames, ProgramNames
 from doorward.model.programs import Program
 from doorward.runs.helper_context import ERRORS, HELPING, MODULE, UNTOLD, Helping, missing
-from doorward.runs.idle_patterns import idle
 from doorward.runs.server_list import told
 
 if TYPE_CHECKING:
@@ -106,10 +105,6 @@ class Modules:
     def usable_by(self, principal: str) -> Mapping[str, str]:
         """The configured names of the servers that a principal can use, by module name."""
         return self._servers.usable_by(principal)
-
-    def idle(self, patterns: Sequence[str], principal: str) -> list[str]:
-        """The patterns that fit nothing which a principal may call."""
-        return idle(patterns, principal, self.usable_by(principal), self._catalog, self._policy)
 
     def has(self, server: str, name: str) -> bool:
         """Whether a server has a function of exactly this name."""

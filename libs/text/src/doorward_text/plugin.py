@@ -124,6 +124,11 @@ class Written(FunctionTexts):
 
         return hint_for(error, run, self._gateway)
 
+    def idle(self, patterns: Sequence[str], principal: str) -> Sequence[str]:
+        from doorward_text.idle_patterns import idle
+
+        return idle(patterns, principal, self._gateway)
+
     def near(self, likely: Sequence[str], name: str, server: str, compiled: float) -> str:
         from doorward_text.near_names import told_near
 

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from doorward.access.patterns import Patterns, is_wild
-from doorward.model.names import qualified
+from doorward.administration import qualified
+from doorward.deciding import Patterns, is_wild
 
 if TYPE_CHECKING:
-    from doorward.access.policy import Policy
-    from doorward.catalog.catalog import Catalog
+    from doorward import Gateway
 
 _MOST_NAMES, _A_FUNCTION = 20_000, 50
 """Names that are looked at for all patterns together, where to look whether a function is allowed counts as so many;
 those that come later are taken to fit."""
 
 
-def idle(
-    patterns: Iterable[str], principal: str, servers: Collection[str], catalog: Catalog, policy: Policy
-) -> list[str]:
-    """The patterns that fit nothing which a principal may call at these servers."""
+def idle(patterns: Iterable[str], principal: str, gateway: Gateway) -> list[str]:
+    """The patterns that fit nothing which a principal may call."""
+    servers, catalog, policy = gateway.modules.usable_by(principal), gateway.catalog, gateway.broker.permissions.policy
     found, left = [], _MOST_NAMES
     for pattern in patterns:
         if pattern.startswith(("!", "tag:")):  # what is left out need not be there; a tag is of many servers
@@ -48,7 +46,7 @@ def idle(
     return found
 
 
-def _names(wanted: Iterable[str], usable: Collection[str], catalog: Catalog) -> Iterator[tuple[str, str]]:
+def _names(wanted: Iterable[str], usable: Collection[str], catalog: Any) -> Iterator[tuple[str, str]]:
     """Each name of each function of servers that can be used."""
     for server in wanted:
         if server in usable:
