@@ -25,6 +25,7 @@ from doorward import (
     Refused,
     Reply,
     ServerError,
+    ToolError,
     hookimpl,
 )
 from doorward.calls.broker import check_decided
@@ -163,6 +164,13 @@ def answers(value: Any) -> Callable[..., Any]:
     return lambda *given: value
 
 
+def raises(error: Exception) -> Callable[..., Any]:
+    def fails(*given: Any) -> None:
+        raise error
+
+    return fails
+
+
 class Trace:
     """A trace that fails as soon as it is used."""
 
@@ -216,6 +224,11 @@ HOOKS = [
     Odd("trace_call", answers(Trace(None)), "it answered Trace, not CallTrace | None", passes=True),
     Odd("trace_call", answers(Trace({"traceparent": 5})), "it answered Trace, not CallTrace | None", passes=True),
     Odd("trace_call", answers(Trace({})), "", passes=True),
+    # An API that a hook asks is not that of the call
+    Odd("guard_call", raises(ApiError("it is down", status=503)), f"{FAILED} guard_call: ApiError"),
+    Odd("guard_result", raises(ApiError("it is down", status=503)), f"{FAILED} guard_result: ApiError"),
+    Odd("change_result", raises(ApiError("it is down", status=503)), f"{FAILED} change_result: ApiError"),
+    Odd("guard_program", raises(ToolError("it is down")), f"{FAILED} guard_program: ToolError"),
     # Refusals say whose they are
     Odd("guard_call", answers("too late"), f"too late ({WHO})"),
     Odd("guard_result", answers("too much"), f"too much ({WHO})"),

@@ -12,7 +12,7 @@ import pluggy
 
 from doorward.config.installed_plugins import PluginId
 from doorward.model.decisions import Decision
-from doorward.model.errors import ConfigError, DoorwardError, PluginError
+from doorward.model.errors import ApiError, ConfigError, DoorwardError, PluginError, ToolError
 from doorward.model.programs import Finding
 from doorward.plugins.block_watch import BlockWatch
 from doorward.plugins.failures import Failures, contained, failed
@@ -114,6 +114,11 @@ def _in_its_place(failures: Failures, plugin: PluginId, hook: str, error: Except
     """
     if hook == "resolve_secret":  # not even the log has it
         raise error if isinstance(error, ConfigError) else PluginError(failed(plugin, hook, error)) from None
+    if isinstance(
+        error, (ApiError, ToolError)
+    ):  # of a call that the hook made: nobody may take it for one of this call
+        unfit = Unfit(type(error).__name__)
+        unfit.__cause__, error = error, unfit
     is_its_own = isinstance(error, DoorwardError)
     if is_its_own and hook not in OBSERVERS | ADDITIONS:
         why = error
