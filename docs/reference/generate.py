@@ -26,6 +26,7 @@ MODULES = (
     "doorward.configuration",
     "doorward.deciding",
     "doorward.engines",
+    "doorward.exports",
     "doorward.files",
     "doorward.helping",
     "doorward.recording",
@@ -62,14 +63,13 @@ def pages() -> dict[str, str]:
 
 def stubs() -> dict[Path, str]:
     """The text of each stub, by the file of its module."""
-    late = [module for name in (*MODULES, *LIBRARIES) if hasattr(module := importlib.import_module(name), "_MODULE_OF")]
+    late = [module for name in (*MODULES, *LIBRARIES) if hasattr(module := importlib.import_module(name), "_EXPORTS")]
     return {Path(module.__file__ or "").with_suffix(".pyi"): _stub(module) for module in late}
 
 
 def _stub(module: Any) -> str:
-    package, there = module.__name__.partition(".")[0], getattr(module, "_NAMES_THERE", {})
     imports = sorted(
-        f"from {package}.{place} import {there.get(name, name)} as {name}" for name, place in module._MODULE_OF.items()
+        f"from {place} import {there} as {name}" for name, (place, there) in module._EXPORTS.places.items()
     )
     names = "".join(f'    "{name}",\n' for name in sorted(module.__all__))
     return f"# `make reference` writes this file.\n{chr(10).join(imports)}\n\n__all__ = [\n{names}]\n"
@@ -109,10 +109,9 @@ def _hooks(loader: griffe.GriffeLoader) -> str:
 
 def _target(loader: griffe.GriffeLoader, module: Any, export: str) -> Any:
     """What a name of a module stands for; names that are loaded late are looked up where the module says."""
-    live = importlib.import_module(module.path)
-    if export in getattr(live, "_MODULE_OF", {}):
-        place = f"{module.path.partition('.')[0]}.{live._MODULE_OF[export]}"
-        module, export = loader.modules_collection[place], getattr(live, "_NAMES_THERE", {}).get(export, export)
+    if exports := getattr(importlib.import_module(module.path), "_EXPORTS", None):
+        place, export = exports.places[export]
+        module = loader.modules_collection[place]
     found = module.members[export]
     return found.final_target if found.is_alias else found
 

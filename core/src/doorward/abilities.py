@@ -1,63 +1,17 @@
 """What a driver may have besides its methods: each protocol is an ability, which Doorward looks for."""
 
-from __future__ import annotations
+from doorward.exports import Exports
 
-from doorward.model.abilities import (
-    HasBaseUrl,
-    HasHookspecs,
-    HasIdempotencyKey,
-    HasOrigins,
-    HasPackages,
-    HasPaths,
-    HasReady,
-    HasSettings,
-    HasSlots,
-    HasUrl,
-    HasWait,
-    HasWorkingFolder,
-    KnownNames,
-    OffersFunctions,
-    ReadsPrograms,
-    SupportsBuild,
-    SupportsClose,
-    SupportsFilledParameters,
-    SupportsFlush,
-    SupportsLogin,
-    SupportsLoginCheck,
-    SupportsLogout,
-    SupportsMachineCheck,
-    SupportsOpen,
-    SupportsServerCheck,
-    TellsChanges,
-    TellsUpstreams,
+_EXPORTS = Exports(
+    __name__,
+    {
+        "model.abilities": (
+            "HasBaseUrl HasHookspecs HasIdempotencyKey HasOrigins HasPackages HasPaths HasReady HasSettings "
+            "HasSlots HasUrl HasWait HasWorkingFolder KnownNames OffersFunctions ReadsPrograms SupportsBuild "
+            "SupportsClose SupportsFilledParameters SupportsFlush SupportsLogin SupportsLoginCheck SupportsLogout "
+            "SupportsMachineCheck SupportsOpen SupportsServerCheck TellsChanges TellsUpstreams"
+        ),
+    },
 )
-
-__all__ = [
-    "HasBaseUrl",
-    "HasHookspecs",
-    "HasIdempotencyKey",
-    "HasOrigins",
-    "HasPackages",
-    "HasPaths",
-    "HasReady",
-    "HasSettings",
-    "HasSlots",
-    "HasUrl",
-    "HasWait",
-    "HasWorkingFolder",
-    "KnownNames",
-    "OffersFunctions",
-    "ReadsPrograms",
-    "SupportsBuild",
-    "SupportsClose",
-    "SupportsFilledParameters",
-    "SupportsFlush",
-    "SupportsLogin",
-    "SupportsLoginCheck",
-    "SupportsLogout",
-    "SupportsMachineCheck",
-    "SupportsOpen",
-    "SupportsServerCheck",
-    "TellsChanges",
-    "TellsUpstreams",
-]
+__all__ = [*_EXPORTS.places]
+__getattr__ = _EXPORTS.load

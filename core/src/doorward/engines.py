@@ -5,67 +5,21 @@ of its own: the catalog, and the journals of runs; `Gateway.open(stores=Stores(â
 testing kit has a conformance class for each kind.
 """
 
-from __future__ import annotations
+from doorward.exports import Exports
 
-from doorward.catalog.store import (
-    Broken,
-    CatalogReader,
-    CatalogStore,
-    Contents,
-    Row,
+_EXPORTS = Exports(
+    __name__,
+    {
+        "catalog.store": "Broken CatalogReader CatalogStore Contents Row",
+        "host.memory_store": "MemoryStore",
+        "host.store_updates": "retry scan_all take_over update",
+        "model.storage": (
+            "Append Blob Change Conflict Delete DeleteBlob Forget Lease Named Notify Put PutBlob Record "
+            "StaleLease Store require_once"
+        ),
+        "secrets.sealing": "Box Sealing",
+        "stores": "Stores catalog_in",
+    },
 )
-from doorward.host.memory_store import MemoryStore
-from doorward.host.store_updates import retry, scan_all, take_over, update
-from doorward.model.storage import (
-    Append,
-    Blob,
-    Change,
-    Conflict,
-    Delete,
-    DeleteBlob,
-    Forget,
-    Lease,
-    Named,
-    Notify,
-    Put,
-    PutBlob,
-    Record,
-    StaleLease,
-    Store,
-    require_once,
-)
-from doorward.secrets.sealing import Box, Sealing
-from doorward.stores import Stores, catalog_in
-
-__all__ = [
-    "Append",
-    "Blob",
-    "Box",
-    "Broken",
-    "CatalogReader",
-    "CatalogStore",
-    "Change",
-    "Conflict",
-    "Contents",
-    "Delete",
-    "DeleteBlob",
-    "Forget",
-    "Lease",
-    "MemoryStore",
-    "Named",
-    "Notify",
-    "Put",
-    "PutBlob",
-    "Record",
-    "Row",
-    "Sealing",
-    "StaleLease",
-    "Store",
-    "Stores",
-    "catalog_in",
-    "require_once",
-    "retry",
-    "scan_all",
-    "take_over",
-    "update",
-]
+__all__ = [*_EXPORTS.places]
+__getattr__ = _EXPORTS.load

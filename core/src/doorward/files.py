@@ -1,32 +1,15 @@
 """Files and folders for this user alone, which no other user can read or replace."""
 
-from __future__ import annotations
+from doorward.exports import Exports
 
-from doorward.host.cached_file import CachedFile, stamp
-from doorward.host.files import (
-    alone,
-    beside,
-    check_own,
-    flocked,
-    own_file,
-    own_folder,
-    refuse_link,
-    sync_names,
-    write_own,
+_EXPORTS = Exports(
+    __name__,
+    {
+        "host.cached_file": "CachedFile stamp",
+        "host.files": (
+            "alone beside check_own flocked own_file own_folder refuse_link sync_names write_own write_file=write"
+        ),
+    },
 )
-from doorward.host.files import write as write_file
-
-__all__ = [
-    "CachedFile",
-    "alone",
-    "beside",
-    "check_own",
-    "flocked",
-    "own_file",
-    "own_folder",
-    "refuse_link",
-    "stamp",
-    "sync_names",
-    "write_file",
-    "write_own",
-]
+__all__ = [*_EXPORTS.places]
+__getattr__ = _EXPORTS.load

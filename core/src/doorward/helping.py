@@ -3,25 +3,17 @@
 A plugin gives its helpers in `gateway_made`: `gateway.modules.add("doorward.NAME", {"helper": function})`.
 """
 
-from __future__ import annotations
+from doorward.exports import Exports
 
-from doorward.calls.files import handle
-from doorward.data.offload import done, is_large
-from doorward.model.program_names import PROGRAM_NAMES, ProgramNames
-from doorward.runs.helper_context import ERRORS, HELPING, MODULE, Helper, HelperContext, Helping
-from doorward.runs.program_modules import call
-
-__all__ = [
-    "ERRORS",
-    "HELPING",
-    "MODULE",
-    "PROGRAM_NAMES",
-    "Helper",
-    "HelperContext",
-    "Helping",
-    "ProgramNames",
-    "call",
-    "done",
-    "handle",
-    "is_large",
-]
+_EXPORTS = Exports(
+    __name__,
+    {
+        "calls.files": "handle",
+        "data.offload": "done is_large",
+        "model.program_names": "PROGRAM_NAMES ProgramNames",
+        "runs.helper_context": "ERRORS HELPING MODULE Helper HelperContext Helping",
+        "runs.program_modules": "call",
+    },
+)
+__all__ = [*_EXPORTS.places]
+__getattr__ = _EXPORTS.load

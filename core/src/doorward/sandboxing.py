@@ -1,30 +1,20 @@
 """What authors of executors and caches import besides `doorward`: what a sandbox says and is told, and what is read in
 the text of a program."""
 
-from __future__ import annotations
+from doorward.exports import Exports
 
-from doorward.data.planned import PLANNED_KEY, Planned
-from doorward.data.program_parameters import bind, json_type, parameters
-from doorward.data.program_text import parse, sets_result
-from doorward.host.watchdog import Watchdog
-from doorward.model.executors import Aliases
-from doorward.model.kept_programs import KEPT_PROGRAMS, KeepsPrograms
-from doorward.model.outcomes import ARTEFACT_URI
-from doorward.model.programs import CachedProgram, Frame
-
-__all__ = [
-    "ARTEFACT_URI",
-    "KEPT_PROGRAMS",
-    "PLANNED_KEY",
-    "Aliases",
-    "CachedProgram",
-    "Frame",
-    "KeepsPrograms",
-    "Planned",
-    "Watchdog",
-    "bind",
-    "json_type",
-    "parameters",
-    "parse",
-    "sets_result",
-]
+_EXPORTS = Exports(
+    __name__,
+    {
+        "data.planned": "PLANNED_KEY Planned",
+        "data.program_parameters": "bind json_type parameters",
+        "data.program_text": "parse sets_result",
+        "host.watchdog": "Watchdog",
+        "model.executors": "Aliases",
+        "model.kept_programs": "KEPT_PROGRAMS KeepsPrograms",
+        "model.outcomes": "ARTEFACT_URI",
+        "model.programs": "CachedProgram Frame",
+    },
+)
+__all__ = [*_EXPORTS.places]
+__getattr__ = _EXPORTS.load

@@ -4,41 +4,20 @@ them.
 A plugin gives its engine in `gateway_made`: `gateway.services.give(SEARCH, engine)`.
 """
 
-from __future__ import annotations
+from doorward.exports import Exports
 
-from doorward.catalog.catalog import Catalog
-from doorward.catalog.schemas import Definitions, Reader, closure, listed, strings, table, variants
-from doorward.data.near_names import nearest
-from doorward.data.offload import done, off_loop
-from doorward.data.words import STOP_WORDS, Phrase, split_words, stem
-from doorward.model.decisions import effect
-from doorward.model.drivers import SearchView
-from doorward.model.search import SEARCH, Allowed, Found, Given, Hit, Related, Search, SearchEngine
-
-__all__ = [
-    "SEARCH",
-    "STOP_WORDS",
-    "Allowed",
-    "Catalog",
-    "Definitions",
-    "Found",
-    "Given",
-    "Hit",
-    "Phrase",
-    "Reader",
-    "Related",
-    "Search",
-    "SearchEngine",
-    "SearchView",
-    "closure",
-    "done",
-    "effect",
-    "listed",
-    "nearest",
-    "off_loop",
-    "split_words",
-    "stem",
-    "strings",
-    "table",
-    "variants",
-]
+_EXPORTS = Exports(
+    __name__,
+    {
+        "catalog.catalog": "Catalog",
+        "catalog.schemas": "Definitions Reader closure listed strings table variants",
+        "data.near_names": "nearest",
+        "data.offload": "done off_loop",
+        "data.words": "STOP_WORDS Phrase split_words stem",
+        "model.decisions": "effect",
+        "model.drivers": "SearchView",
+        "model.search": "SEARCH Allowed Found Given Hit Related Search SearchEngine",
+    },
+)
+__all__ = [*_EXPORTS.places]
+__getattr__ = _EXPORTS.load

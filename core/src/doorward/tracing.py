@@ -1,12 +1,13 @@
 """How a call and its requests are followed."""
 
-from __future__ import annotations
+from doorward.exports import Exports
 
-from doorward.model.call_trace import CallTrace, RequestTrace
-from doorward.plugins.tracing import current_trace
-
-__all__ = [
-    "CallTrace",
-    "RequestTrace",
-    "current_trace",
-]
+_EXPORTS = Exports(
+    __name__,
+    {
+        "model.call_trace": "CallTrace RequestTrace",
+        "plugins.tracing": "current_trace",
+    },
+)
+__all__ = [*_EXPORTS.places]
+__getattr__ = _EXPORTS.load

@@ -9,31 +9,22 @@ words in the body of an error, `retry_after` reads that header, and `named_heade
 A name is loaded when it is first used: those that send bring httpx2.
 """
 
-from __future__ import annotations
+from doorward.exports import Exports
 
-import importlib
-from typing import Any
-
-_MODULE_OF = {
-    "PRIVATE_ADDRESS": "addresses",
-    "AnswerStream": "guarded_transport",
-    "Destinations": "destinations",
-    "GuardedTransport": "guarded_transport",
-    "HttpAnswer": "answer",
-    "HttpEngine": "engine",
-    "NamedHosts": "named_hosts",
-    "UpstreamLimits": "upstream_limits",
-    "error_text": "error_bodies",
-    "named_headers": "header_names",
-    "not_public": "addresses",
-    "not_public_name": "addresses",
-    "resolved": "addresses",
-    "retry_after": "retry_after_header",
-}
-__all__ = [*_MODULE_OF]
-
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULE_OF:
-        return getattr(importlib.import_module(f"doorward_http.{_MODULE_OF[name]}"), name)
-    raise AttributeError(f"module 'doorward_http' has no attribute {name!r}")
+_EXPORTS = Exports(
+    __name__,
+    {
+        "addresses": "PRIVATE_ADDRESS not_public not_public_name resolved",
+        "answer": "HttpAnswer",
+        "destinations": "Destinations",
+        "engine": "HttpEngine",
+        "error_bodies": "error_text",
+        "guarded_transport": "AnswerStream GuardedTransport",
+        "header_names": "named_headers",
+        "named_hosts": "NamedHosts",
+        "retry_after_header": "retry_after",
+        "upstream_limits": "UpstreamLimits",
+    },
+)
+__all__ = [*_EXPORTS.places]
+__getattr__ = _EXPORTS.load

@@ -3,40 +3,22 @@
 A name is loaded when it is first used.
 """
 
-from __future__ import annotations
+from doorward.exports import Exports
 
-import importlib
-from typing import Any
-
-_MODULE_OF = {
-    "MAX_TEXT_CHARS": "held_text",
-    "Text": "plugin",
-    "at": "lists",
-    "compact_json": "outcome_text",
-    "declared_list": "lists",
-    "describe_class": "cards",
-    "described": "value_text",
-    "dialect_of": "dialects",
-    "holds": "held_text",
-    "is_field_of_one": "lists",
-    "items_of": "lists",
-    "keys_to_items": "lists",
-    "lists_in": "lists",
-    "may_hold": "held_text",
-    "mistakes": "validation_messages",
-    "outcome_as_dict": "outcome_text",
-    "outcome_as_text": "outcome_text",
-    "outcome_names": "schema_of_outcomes",
-    "outcome_schema": "schema_of_outcomes",
-    "prose": "signatures",
-    "response_type": "signatures",
-    "shown_key": "value_text",
-    "signature": "signatures",
-}
-__all__ = [*_MODULE_OF]
-
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULE_OF:
-        return getattr(importlib.import_module(f"doorward_text.{_MODULE_OF[name]}"), name)
-    raise AttributeError(f"module 'doorward_text' has no attribute {name!r}")
+_EXPORTS = Exports(
+    __name__,
+    {
+        "cards": "describe_class",
+        "dialects": "dialect_of",
+        "held_text": "MAX_TEXT_CHARS holds may_hold",
+        "lists": "at declared_list is_field_of_one items_of keys_to_items lists_in",
+        "outcome_text": "compact_json outcome_as_dict outcome_as_text",
+        "plugin": "Text",
+        "schema_of_outcomes": "outcome_names outcome_schema",
+        "signatures": "prose response_type signature",
+        "validation_messages": "mistakes",
+        "value_text": "described shown_key",
+    },
+)
+__all__ = [*_EXPORTS.places]
+__getattr__ = _EXPORTS.load

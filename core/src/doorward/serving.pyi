@@ -1,0 +1,50 @@
+# `make reference` writes this file.
+from doorward.access.slots import may_take as may_take
+from doorward.calls.artefacts import kind_of as kind_of
+from doorward.config.config import Loaded as Loaded
+from doorward.config.http_settings import HttpSettings as HttpSettings
+from doorward.config.http_settings import OAuthSettings as OAuthSettings
+from doorward.config.settings import can_come_in as can_come_in
+from doorward.config.urls import origin_of as origin_of
+from doorward.data.cursors import page as page
+from doorward.data.quoting import apart as apart
+from doorward.data.quoting import indented as indented
+from doorward.data.quoting import told as told
+from doorward.host.files import shared_secret as shared_secret
+from doorward.host.logs import seldom as seldom
+from doorward.host.loopback import IN_URLS as IN_URLS
+from doorward.host.loopback import is_loopback as is_loopback
+from doorward.host.processes import Process as Process
+from doorward.model.names import some as some
+from doorward.plugins.mcp_additions import PRINCIPAL as PRINCIPAL
+from doorward.plugins.mcp_additions import RawPage as RawPage
+from doorward.plugins.mcp_additions import RawPrompt as RawPrompt
+from doorward.plugins.mcp_additions import RawResource as RawResource
+from doorward.plugins.mcp_additions import RawTool as RawTool
+from doorward.plugins.mcp_additions import principal_of as principal_of
+
+__all__ = [
+    "HttpSettings",
+    "IN_URLS",
+    "Loaded",
+    "OAuthSettings",
+    "PRINCIPAL",
+    "Process",
+    "RawPage",
+    "RawPrompt",
+    "RawResource",
+    "RawTool",
+    "apart",
+    "can_come_in",
+    "indented",
+    "is_loopback",
+    "kind_of",
+    "may_take",
+    "origin_of",
+    "page",
+    "principal_of",
+    "seldom",
+    "shared_secret",
+    "some",
+    "told",
+]

@@ -1,0 +1,10 @@
+# `make reference` writes this file.
+from doorward.model.call_trace import CallTrace as CallTrace
+from doorward.model.call_trace import RequestTrace as RequestTrace
+from doorward.plugins.tracing import current_trace as current_trace
+
+__all__ = [
+    "CallTrace",
+    "RequestTrace",
+    "current_trace",
+]
