@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward.secrets.sealing import Box
+from doorward_durable_runs import Box
 from doorward_durable_runs.files import frames
 
 from .conftest import LIMITS, SHELF

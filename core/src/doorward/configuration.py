@@ -18,7 +18,7 @@ _EXPORTS = Exports(
         "model.integrity": "Integrity Key",
         "model.names": "Named",
         "model.settings": "expand",
-        "secrets.references": "Reference find has_references is_credential is_plain joined to_variable unescaped",
+        "secrets.references": "Reference find has_references is_credential is_plain unescaped",
         "secrets.store": "Secrets",
     },
 )

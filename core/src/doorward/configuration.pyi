@@ -46,8 +46,6 @@ from doorward.secrets.references import find as find
 from doorward.secrets.references import has_references as has_references
 from doorward.secrets.references import is_credential as is_credential
 from doorward.secrets.references import is_plain as is_plain
-from doorward.secrets.references import joined as joined
-from doorward.secrets.references import to_variable as to_variable
 from doorward.secrets.references import unescaped as unescaped
 from doorward.secrets.store import Secrets as Secrets
 
@@ -85,7 +83,6 @@ __all__ = [
     "is_credential",
     "is_plain",
     "is_upstream",
-    "joined",
     "key_owner",
     "keys_of_plugins",
     "known_keys",
@@ -99,7 +96,6 @@ __all__ = [
     "tables_in",
     "tables_of",
     "to_install",
-    "to_variable",
     "unescaped",
     "validate",
     "variables_of_server",

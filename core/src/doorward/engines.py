@@ -17,7 +17,6 @@ _EXPORTS = Exports(
             "Append Blob Change Conflict Delete DeleteBlob Forget Lease Named Notify Put PutBlob Record "
             "StaleLease Store require_once"
         ),
-        "secrets.sealing": "Box Sealing",
         "stores": "Stores catalog_in",
     },
 )

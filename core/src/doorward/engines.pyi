@@ -25,15 +25,12 @@ from doorward.model.storage import Record as Record
 from doorward.model.storage import StaleLease as StaleLease
 from doorward.model.storage import Store as Store
 from doorward.model.storage import require_once as require_once
-from doorward.secrets.sealing import Box as Box
-from doorward.secrets.sealing import Sealing as Sealing
 from doorward.stores import Stores as Stores
 from doorward.stores import catalog_in as catalog_in
 
 __all__ = [
     "Append",
     "Blob",
-    "Box",
     "Broken",
     "CatalogReader",
     "CatalogStore",
@@ -51,7 +48,6 @@ __all__ = [
     "PutBlob",
     "Record",
     "Row",
-    "Sealing",
     "StaleLease",
     "Store",
     "Stores",

@@ -7,7 +7,8 @@ _EXPORTS = Exports(
     {
         "host.cached_file": "CachedFile stamp",
         "host.files": (
-            "alone beside check_own flocked own_file own_folder refuse_link sync_names write_own write_file=write"
+            "alone check_own flocked own_file own_folder refuse_link shared_secret sync_names write_file=write "
+            "write_own"
         ),
     },
 )

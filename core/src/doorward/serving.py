@@ -18,7 +18,6 @@ _EXPORTS = Exports(
         "config.urls": "origin_of",
         "data.cursors": "page",
         "data.quoting": "apart indented told",
-        "host.files": "shared_secret",
         "host.logs": "seldom",
         "host.loopback": "IN_URLS is_loopback",
         "host.processes": "Process",

@@ -10,7 +10,6 @@ from doorward.data.cursors import page as page
 from doorward.data.quoting import apart as apart
 from doorward.data.quoting import indented as indented
 from doorward.data.quoting import told as told
-from doorward.host.files import shared_secret as shared_secret
 from doorward.host.logs import seldom as seldom
 from doorward.host.loopback import IN_URLS as IN_URLS
 from doorward.host.loopback import is_loopback as is_loopback
@@ -44,7 +43,6 @@ __all__ = [
     "page",
     "principal_of",
     "seldom",
-    "shared_secret",
     "some",
     "told",
 ]

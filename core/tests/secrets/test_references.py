@@ -36,7 +36,6 @@ PIECES = st.sampled_from(
     ]
 )
 TEXT = st.lists(PIECES, max_size=8).map("".join) | st.text(max_size=20)
-NAMES = st.from_regex(r"[A-Za-z_]\w{0,8}", fullmatch=True)
 
 
 def refused(reference: Reference) -> str:
@@ -50,33 +49,6 @@ def test_escaped_text_stands_for_itself(text: str) -> None:
     assert references.replace(references.escaped(text), refused) == text
     assert references.is_plain(references.escaped(text))
     assert references.unescaped(references.escaped(text)) == text
-
-
-@pytest.mark.slow
-@given(st.lists(TEXT | st.builds(lambda name: references.to_variable(name), NAMES), max_size=6))
-def test_joined_texts_stand_for_themselves(parts: list[str | Reference]) -> None:
-    """Property: of what is joined, the references are resolved, these and no others, or it is refused."""
-    try:
-        made = references.joined(parts)
-    except ValueError:
-        assert any("$" in part for part in parts if isinstance(part, str))
-        return
-    assert [*references.find(made)] == [part for part in parts if isinstance(part, Reference)]
-    assert references.replace(made, lambda r: f"<{r.name}>") == "".join(
-        p if isinstance(p, str) else f"<{p.name}>" for p in parts
-    )
-    assert "".join(piece for piece, _ in references.split(made)) == made
-
-
-@pytest.mark.slow
-@given(TEXT, st.none() | TEXT)
-def test_a_variable_is_that_variable(name: str, default: str | None) -> None:
-    """Property: a name and a default are read as they are given, or refused."""
-    try:
-        made = references.to_variable(name, default)
-    except ValueError:
-        return
-    assert [*references.find(f"x{made.text}y")] == [Reference(made.text, "", name, default)]
 
 
 @pytest.mark.slow

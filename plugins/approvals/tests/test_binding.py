@@ -22,12 +22,12 @@ from doorward.model.errors import InvalidArguments, Refused, UnknownName
 from doorward.model.functions import Function
 from doorward.model.programs import Program
 from doorward.plugins.hooks import Hooks
-from doorward.secrets.sealing import Box, Sealing
 from doorward_approvals.answering import answer
 from doorward_approvals.approvals import Approvals
 from doorward_approvals.binding import bound
 from doorward_approvals.request import ApprovalHooks, ApprovalRequest
 from doorward_approvals.stored_approvals import StoredApprovals
+from doorward_durable_runs import Box, Sealing
 from doorward_store_sqlite import SqliteSettings, SqliteStore
 from doorward_store_sqlite.catalog import SqliteCatalog
 from doorward_testing import run_of

@@ -11,7 +11,6 @@ import stat
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from doorward.model.errors import ConfigError
 
@@ -275,12 +274,3 @@ def shared_secret(file: Path, size: int) -> bytes:
         return found
     finally:
         os.close(number)
-
-
-def beside(config: Path, value: Any) -> Any:
-    """A path that exists, or a list of them, relative to the configuration's folder; any other value unchanged."""
-    if isinstance(value, list):
-        return [beside(config, each) for each in value]
-    if not isinstance(value, str) or not Path(value).exists():
-        return value
-    return Path(os.path.relpath(value, config.resolve().parent)).as_posix()

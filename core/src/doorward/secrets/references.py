@@ -3,13 +3,13 @@
 The name after a scheme ends at the brace that closes the reference. It may contain blanks, quotes, colons, `:-`, and
 pairs of braces (two levels deep). It has no default, and references are not nested.
 
-Untrusted text gets into a configuration only by `escaped` or `joined`.
+Untrusted text gets into a configuration only by `escaped`, alone or beside references.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from doorward.model.errors import MissingSecret
@@ -66,32 +66,6 @@ def escaped(text: str) -> str:
 def unescaped(text: str) -> str:
     """The meaning of a text without references: the reverse of `escaped`."""
     return text.replace("$${", "${")
-
-
-def to_variable(name: str, default: str | None = None) -> Reference:
-    """The reference `${NAME}`, or one with a literal default. Raises: ValueError if it cannot be written."""
-    text = f"${{{name}}}" if default is None else f"${{{name}:-{escaped(default)}}}"
-    made = Reference(text, "", name, default)
-    try:
-        if [*find(text)] == [made]:
-            return made
-    except MissingSecret:
-        pass
-    raise ValueError("holds a variable with a name or a default that cannot be written")
-
-
-def joined(parts: Iterable[str | Reference]) -> str:
-    """Literal texts and references, written as one text. Raises: ValueError if that is impossible: a `$` right before a
-    reference would escape it."""
-    made = plain = ""
-    for part in parts:
-        if isinstance(part, str):
-            plain += part
-        elif plain.endswith("$"):
-            raise ValueError("holds a $ right before a variable, which cannot be written")
-        else:
-            made, plain = made + escaped(plain) + part.text, ""
-    return made + escaped(plain)
 
 
 def split(text: str) -> Iterator[tuple[str, bool]]:

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from doorward import StateError
-from doorward.engines import Box, Change, Delete, Notify, Put, Record, Sealing, Store, retry, scan_all, take_over
+from doorward.engines import Change, Delete, Notify, Put, Record, Store, retry, scan_all, take_over
 from doorward.searching import off_loop
+from doorward_durable_runs import Box, Sealing
 
 from doorward_approvals.binding import Binding
 from doorward_approvals.request import ApprovalRequest, ApprovalScope

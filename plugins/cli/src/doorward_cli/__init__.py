@@ -13,7 +13,7 @@ _EXPORTS = Exports(
         "command_line": "main",
         "compile": "client_command compile_now",
         "completion": "complete_functions complete_servers",
-        "config_file": "change_config",
+        "config_file": "beside change_config",
         "first_configuration": "first_start",
         "installed_commands": "is_own_command known_commands",
         "keys": "put_keys",

@@ -4,6 +4,7 @@ from doorward_cli.compile import client_command as client_command
 from doorward_cli.compile import compile_now as compile_now
 from doorward_cli.completion import complete_functions as complete_functions
 from doorward_cli.completion import complete_servers as complete_servers
+from doorward_cli.config_file import beside as beside
 from doorward_cli.config_file import change_config as change_config
 from doorward_cli.first_configuration import first_start as first_start
 from doorward_cli.installed_commands import is_own_command as is_own_command
@@ -36,6 +37,7 @@ __all__ = [
     "Project",
     "Variables",
     "begin",
+    "beside",
     "block",
     "change_config",
     "client_command",

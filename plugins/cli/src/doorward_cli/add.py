@@ -9,9 +9,8 @@ from typing import Any, Union, get_args, get_origin
 
 import click
 from doorward import DoorwardError
-from doorward.files import beside
 
-from doorward_cli.config_file import Before
+from doorward_cli.config_file import Before, beside
 from doorward_cli.hidden import moved
 from doorward_cli.schema import owned
 from doorward_cli.servers import put_server, remove_server

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from doorward import ConfigError
 from doorward.files import alone, write_file
@@ -73,3 +74,12 @@ def _there(project: Project) -> str | None:
     except (OSError, UnicodeDecodeError) as error:
         hint = "It must be a text in UTF-8."
         raise ConfigError(f"cannot be read: {error}", place=str(project.config), hint=hint) from None
+
+
+def beside(config: Path, value: Any) -> Any:
+    """A path that exists, or a list of them, relative to the configuration's folder; any other value unchanged."""
+    if isinstance(value, list):
+        return [beside(config, each) for each in value]
+    if not isinstance(value, str) or not Path(value).exists():
+        return value
+    return Path(os.path.relpath(value, config.resolve().parent)).as_posix()

@@ -12,9 +12,8 @@ from typing import Any
 from doorward import ConfigError
 from doorward.administration import hide
 from doorward.configuration import is_plain, unescaped
-from doorward.files import beside
 from doorward.values import escaped
-from doorward_cli import Variables
+from doorward_cli import Variables, beside
 
 from doorward_clients.left_out import LeftOut, allowed_upstreams
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from doorward.configuration import Reference, joined, to_variable
+from doorward import MissingSecret
+from doorward.configuration import Reference, find
+from doorward.values import escaped
 from doorward_cli import variable
 
 _REFERENCE = re.compile(r"\$\{([^}]{0,500})\}|\{(?P<opencode>(?:env|file):[^}]{1,500})\}")
@@ -56,3 +58,29 @@ def translate(text: str, home: Path, project: Path, wanted: Callable[[str, str],
         yield text[start:]
 
     return joined(parts(_BARE_VARIABLE.sub(r"${\1}", text) if _BARE_VARIABLE.fullmatch(text) else text))
+
+
+def to_variable(name: str, default: str | None = None) -> Reference:
+    """The reference `${NAME}`, or one with a literal default. Raises: ValueError if it cannot be written."""
+    text = f"${{{name}}}" if default is None else f"${{{name}:-{escaped(default)}}}"
+    made = Reference(text, "", name, default)
+    try:
+        if [*find(text)] == [made]:
+            return made
+    except MissingSecret:
+        pass
+    raise ValueError("holds a variable with a name or a default that cannot be written")
+
+
+def joined(parts: Iterable[str | Reference]) -> str:
+    """Literal texts and references, written as one text. Raises: ValueError if that is impossible: a `$` right before a
+    reference would escape it."""
+    made = plain = ""
+    for part in parts:
+        if isinstance(part, str):
+            plain += part
+        elif plain.endswith("$"):
+            raise ValueError("holds a $ right before a variable, which cannot be written")
+        else:
+            made, plain = made + escaped(plain) + part.text, ""
+    return made + escaped(plain)

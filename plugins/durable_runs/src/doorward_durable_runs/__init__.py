@@ -14,13 +14,15 @@ from doorward_durable_runs.files.store import StoredRun as StoredRun
 from doorward_durable_runs.journal.journals import Journals as Journals
 from doorward_durable_runs.plans.outcome import PlannedCalls as PlannedCalls
 from doorward_durable_runs.plans.outcome import planned_calls as planned_calls
+from doorward_durable_runs.sealing import Box as Box
+from doorward_durable_runs.sealing import Sealing as Sealing
 from doorward_durable_runs.settings import RunSettings as RunSettings
 from doorward_durable_runs.stored_runs import STORED_RUNS as STORED_RUNS
 from doorward_durable_runs.stored_runs import StoredRuns as StoredRuns
 
 __all__ = [
-    "APPROVALS", "STORED_RUNS", "AsksApproval", "DocumentedSecrets", "DurableRuns", "Given", "Journals",
-    "PlannedCalls", "RunFile", "RunSettings", "RunStore", "StoredRun", "StoredRuns", "planned_calls",
+    "APPROVALS", "STORED_RUNS", "AsksApproval", "Box", "DocumentedSecrets", "DurableRuns", "Given", "Journals",
+    "PlannedCalls", "RunFile", "RunSettings", "RunStore", "Sealing", "StoredRun", "StoredRuns", "planned_calls",
 ]  # fmt: skip
 
 

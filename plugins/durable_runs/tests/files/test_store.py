@@ -18,7 +18,7 @@ import anyio
 import pytest
 import structlog
 from doorward.model.errors import ConfigError, DoorwardError, StateError, UnknownName
-from doorward.secrets.sealing import Box
+from doorward_durable_runs import Box
 from doorward_durable_runs.files import frames
 from doorward_durable_runs.files.given import Given
 from doorward_durable_runs.files.store import FileRuns, FileRunStore

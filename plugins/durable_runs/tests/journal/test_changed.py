@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 from doorward import Compiled
-from doorward.secrets.sealing import Box
-from doorward_durable_runs import STORED_RUNS
+from doorward_durable_runs import STORED_RUNS, Box
 from doorward_durable_runs.files import frames
 from doorward_testing.samples import CONFIG, Weather
 

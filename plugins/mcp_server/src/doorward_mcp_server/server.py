@@ -11,7 +11,8 @@ from typing import Any
 
 import mcp_types as t
 from doorward import DoorwardError, Gateway, __version__
-from doorward.serving import principal_of, shared_secret
+from doorward.files import shared_secret
+from doorward.serving import principal_of
 from doorward.values import in_a_line
 from mcp import MCPError
 from mcp.server.lowlevel import Server

@@ -14,7 +14,7 @@ from doorward import StateError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 if TYPE_CHECKING:
-    from doorward.engines import Box
+    from doorward_durable_runs.sealing import Box
 
 MAGIC = b"doorward run 1\n"
 """The beginning of each file: no other file is ever touched."""

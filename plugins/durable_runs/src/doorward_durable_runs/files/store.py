@@ -18,11 +18,11 @@ from anyio import to_thread
 from doorward import ConfigError, StateError, UnknownName, log
 from doorward.administration import json_digest as digest
 from doorward.administration import thread_to_its_end
-from doorward.engines import Box, Sealing
 from doorward.files import flocked, own_file, own_folder, refuse_link, sync_names
 from doorward_durable_runs.files import frames
 from doorward_durable_runs.files.frames import Frame
 from doorward_durable_runs.files.given import Given
+from doorward_durable_runs.sealing import Box, Sealing
 
 if TYPE_CHECKING:
     from doorward_durable_runs.files.sweeping import Head

@@ -17,7 +17,7 @@ from doorward.files import flocked, own_file
 from doorward_durable_runs.files import frames
 
 if TYPE_CHECKING:
-    from doorward.engines import Box
+    from doorward_durable_runs.sealing import Box
     from doorward_durable_runs.settings import RunSettings
 
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from doorward.host.files import own_folder, shared_secret
-from doorward.model.errors import ConfigError, StateError
+from doorward import ConfigError, StateError
+from doorward.files import own_folder, shared_secret
 
 
 class Sealing:
