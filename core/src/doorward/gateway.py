@@ -7,6 +7,7 @@ async with Gateway.open("doorward.toml") as gate:
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -64,6 +65,10 @@ from doorward.stores import MEMORY, Stores, chosen_store
 COMPILE_WAIT_SECONDS = 10.0
 """Seconds that a caller waits for servers that have not been compiled yet, while none of them gets done."""
 
+FORGET_SECONDS = 300.0
+"""Seconds between two commits of nothing, by which the store removes what has expired: a result may be the last thing
+that was stored."""
+
 
 class Gateway:
     """One configuration at work. Made by `Gateway.open`; safe for concurrent use in one event loop."""
@@ -116,6 +121,7 @@ class Gateway:
         self.process = Process(self.state / "processes")
         self.artefacts = Artefacts(self.store, most=limits.kept, seconds=limits.kept_seconds)
         self._sessions = Sessions(most=limits.sessions, idle=limits.session_idle, process=self.process)
+        self._forgets = 0.0
         self.readiness = Readiness()
         rate = RateLimit(self.limits.rate, lasting if shared else None)
         self.admission = Admission(
@@ -331,7 +337,8 @@ class Gateway:
         )
 
     async def call(self, function: str, arguments: Mapping[str, Any] | None = None, *, principal: str = LOCAL) -> Any:
-        """Make one call through the door, without a sandbox. Raises: DoorwardError."""
+        """Make one call through the door, without a sandbox. The handle of a file that could not be stored says why, as
+        `not_stored`. Raises: DoorwardError."""
         return await self.execution.call(function, dict(arguments or {}), principal)
 
     async def answer(
@@ -382,3 +389,6 @@ class Gateway:
         await self._sessions.sweep()
         await self.servers.sweep()
         await self.plugins.lifetimes.flush()
+        if self._forgets <= (now := time.monotonic()):
+            self._forgets = now + FORGET_SECONDS
+            await self.store.commit()

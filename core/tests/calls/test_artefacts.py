@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import anyio
 import pytest
-from doorward import Failure, Program, ProgramResult
+import structlog
+from doorward import Compiled, Failure, Program, ProgramResult
 from doorward.calls import answer_checks
 from doorward.calls.artefacts import Artefacts, base_name
 from doorward.engines import PutBlob
 from doorward.model.errors import DoorwardError, StateError, UnknownName
 
-from ..conftest import CONFIG, InProcess, MemoryCache
+from ..conftest import CONFIG, InProcess, MemoryCache, Weather
 
 pytestmark = pytest.mark.anyio
 
@@ -125,7 +127,8 @@ async def test_a_handle_as_a_parameter_is_its_uri(files: Any) -> None:
 
 
 async def test_files_that_cannot_be_stored_are_told(files: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The outcome stays what it is, with a note; a single call has no place for one, and is an error."""
+    """The outcome stays what it is, with a note. A single call has no place for one: it was made, so its answer is
+    given, and the handle of the file says why it leads nowhere; the log has it, too."""
     async with files.gateway(FILES + "[limits]\ninline = 50\n") as gate:
         commit = gate.store.commit
 
@@ -140,8 +143,12 @@ async def test_files_that_cannot_be_stored_are_told(files: Any, monkeypatch: pyt
             assert outcome.ok
             assert "cannot be kept: the disk is full" in outcome.notes[-1]
         assert (await gate.answer("weather.raw")).ok
-        with pytest.raises(StateError, match="full"):
-            await gate.call("weather.raw")
+        with structlog.testing.capture_logs() as logs:
+            handle = await gate.call("weather.raw")
+        assert handle["not_stored"] == "the disk is full"
+        assert [(line["event"], line["files"]) for line in logs] == [("files_not_stored", [handle["artefact"]])]
+        with pytest.raises(UnknownName):
+            await gate.file(handle["artefact"])
         monkeypatch.undo()
         again = await gate.execute("door.keep(b'1', 'text/csv', 'a.csv').uri")
         assert (await gate.file(again.artefacts[0].uri)).content == b"1"
@@ -193,6 +200,69 @@ async def test_calls_at_once_store_nothing_twice(files: Any, monkeypatch: pytest
             for _ in range(4):
                 calls.start_soon(run.store_files)
     assert len(kept) == len(set(kept)) == 3
+
+
+@pytest.mark.parametrize("changes", [True, False])
+async def test_a_write_that_was_made_is_answered(
+    doorward_host: Any, monkeypatch: pytest.MonkeyPatch, changes: bool
+) -> None:
+    """Though its file is too large to wait in memory, and cannot be stored. A read may fail: it can be made again."""
+    monkeypatch.setattr(answer_checks, "_HELD_BYTES", 1)
+
+    async def full(*changes: Any, **more: Any) -> int:
+        raise StateError("the disk is full")
+
+    class Source(Weather):
+        async def compile(self) -> Compiled:
+            found = await super().compile()
+            return replace(found, functions=[replace(each, read_only=not changes) for each in found.functions])
+
+    doorward_host.install("source", "all", Source)
+    async with doorward_host.gateway(CONFIG.replace('"fake"', '"all"')) as gate:
+        await gate.ready()
+        monkeypatch.setattr(gate.store, "commit", full)
+        outcome = await gate.execute("x = await weather.raw()\nx['type']")
+    assert outcome.ok == changes
+    assert [call["ok"] for call in outcome.calls] == [changes]
+
+
+@pytest.mark.parametrize("held", [2**24, 1])
+async def test_of_a_run_that_is_withheld_no_file_is_kept(
+    doorward_host: Any, monkeypatch: pytest.MonkeyPatch, held: int
+) -> None:
+    """Neither what its calls answered nor what it left, whether it was stored while the run went on or not; what others
+    have stays."""
+    monkeypatch.setattr(answer_checks, "_HELD_BYTES", held)
+    monkeypatch.setenv("TOKEN", "canary-" + "4711-s3cr3t")
+    async with doorward_host.gateway(CONFIG + 'token = "${TOKEN}"\n') as gate:
+        other = await gate.execute("await weather.raw()")
+        before = await gate.store.names("blobs")
+        await gate.execute("await weather.echo_token()")
+        outcome = await gate.execute("x = await weather.raw()\n'-'.join(['canary', '4711', 's3cr3t'])")
+        assert outcome.error.type == "SecretWithheld"
+        await gate.execute(
+            "await weather.raw()\ntry: await weather.get_forecast(city='-'.join(['canary', '4711', 's3cr3t']))\n"
+            "except Exception: pass"
+        )
+        assert await gate.store.names("blobs") == before
+        assert (await gate.file(other.artefacts[0].uri)).content
+        assert [record.key for record in await gate.store.scan("artefacts")]
+
+
+async def test_what_has_expired_is_removed_although_nothing_is_written(
+    files: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last results of an evening are not kept until somebody comes in the morning."""
+    now = [1000.0]
+    async with files.gateway(FILES + "[limits]\nkept_seconds = 60\n") as gate:
+        monkeypatch.setattr(gate.store, "_clock", lambda: now[0])
+        monkeypatch.setattr("doorward.gateway.FORGET_SECONDS", 0.0)
+        await gate.execute("door.keep(b'1', 'text/csv', 'a.csv').uri")
+        await gate._sweep()
+        assert len(gate.store._blobs) == 1
+        now[0] += 61
+        await gate._sweep()
+        assert not gate.store._blobs
 
 
 async def test_an_id_has_no_place_of_another_principal(files: Any) -> None:

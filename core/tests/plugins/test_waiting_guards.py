@@ -7,7 +7,9 @@ from typing import Any
 
 import anyio
 import pytest
+import structlog
 from doorward import Finding, Program, ServerError, hookimpl
+from doorward.plugins import hookspecs
 
 from ..conftest import CONFIG
 
@@ -137,3 +139,39 @@ async def test_a_program_says_that_it_continues_a_session(doorward_host: Any) ->
     assert [(program.code, program.continues) for program in guard.asked] == [
         ("a = 1", False), ("b = 1", False), ("b", True), ("b = 2", False),
     ]  # fmt: skip
+
+
+async def test_what_follows_a_compile_has_an_end(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plugin that never answers holds no compile up: the others' warnings are there, and the log names it. A dry run
+    asks nobody, as there is nothing to keep up to date."""
+    monkeypatch.setattr(hookspecs, "WAIT_SECONDS", 0.05)
+    asked: list[str] = []
+
+    class Hangs:
+        @hookimpl
+        async def compile_ended(self, server: str) -> Sequence[str]:
+            asked.append(server)
+            await anyio.sleep_forever()
+            raise AssertionError
+
+    class Says:
+        @hookimpl
+        async def compile_ended(self, server: str) -> Sequence[str]:
+            return ["the guide is old"]
+
+    class Now:
+        @hookimpl
+        def compile_ended(self, server: str) -> Sequence[str]:
+            return ["and short"]
+
+    async with configured(doorward_host, hangs=Hangs(), says=Says(), now=Now()) as gate:
+        await gate.ready()
+        del asked[:]
+        await gate.compile(dry_run=True, force=True)
+        assert asked == []
+        with structlog.testing.capture_logs() as logs:
+            report = (await gate.compile())["weather"]
+    assert report.warnings == ["the guide is old", "and short"]
+    assert asked == ["weather"]
+    (line,) = [line for line in logs if line["event"] == "plugin_failed"]
+    assert (line["plugin"], line["hook"], line["why"]) == ("hangs", "compile_ended", "TimeoutError")

@@ -12,7 +12,7 @@ from typing import Any
 import doorward
 import pytest
 import structlog
-from doorward import ConfigError, PluginContext, PluginError, Settings
+from doorward import ConfigError, PluginContext, PluginError, Settings, hookimpl
 from doorward.administration import Failures, PluginId
 from doorward_observers import AuthChosen, CallFinished, Event, EventsDropped, RunFinished, RunStarted, event_queue
 from doorward_observers.plugin import Observers
@@ -134,6 +134,32 @@ async def test_settings_and_names(doorward_host: Any) -> None:
     async with doorward_host.gateway(CONFIG, environ=environ) as gate:
         assert queue(gate).plugin.name == "export"
         assert Export.made[-1].context.settings.endpoint == "there"
+
+
+@pytest.mark.parametrize("plugin", ["fails", "fails_late"])
+@pytest.mark.parametrize("observers", ["['export']", "['export', 'broken']"])
+async def test_every_observer_that_was_made_is_closed(doorward_host: Any, plugin: str, observers: str) -> None:
+    """Also if a plugin before or after it does not open, or another observer cannot be made: it may hold a file."""
+
+    class Fails:
+        def __init__(self, context: Any) -> None: ...
+
+        async def open(self) -> None:
+            raise ConfigError("the file is full")
+
+        @hookimpl
+        def run_finished(self) -> None: ...
+
+    doorward_host.install("plugin", plugin, Fails)
+    doorward_host.install("observer", "export", Export)
+    doorward_host.install("observer", "broken", ImportError("gone"))
+    order = [plugin, "observers"] if plugin == "fails" else ["observers", plugin]
+    config = CONFIG.replace("plugins = []", f"plugins = {order}")
+    with structlog.testing.capture_logs(), pytest.raises((PluginError, ConfigError)):
+        async with doorward_host.gateway(f"observer = {observers}\n{config}"):
+            raise AssertionError
+    assert [each.closed for each in Export.made] == [1] * len(Export.made)
+    assert bool(Export.made) == (plugin == "fails_late")
 
 
 @pytest.mark.parametrize(

@@ -262,6 +262,24 @@ async def test_what_has_expired_is_removed(tmp_path: Path) -> None:
     await found.close()
 
 
+async def test_a_commit_of_nothing_removes_what_has_expired(tmp_path: Path) -> None:
+    """As the gateway makes one now and then: nothing of it is left in the file or its log, and no file is made for
+    it."""
+    now = [1000.0]
+    found = SqliteStore(PluginContext("sqlite", SqliteStore.Settings(), tmp_path), clock=lambda: now[0])
+    await found.commit()
+    assert not [*tmp_path.iterdir()]
+    await found.commit(PutBlob("x", b"of somebody " * 500, ttl=1), Put("t", "stays", b""))
+    await found.commit()
+    assert await found.blob("x")
+    now[0] += 2
+    await found.commit()
+    assert b"of somebody" not in b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert await found.get("t", "stays")
+    await found.commit(Put("t", "later", b""))
+    await found.close()
+
+
 def test_the_tables_are_those_of_sqlite_utils(tmp_path: Path) -> None:
     """A new file is made by SQL, because to import sqlite-utils takes long. Both make the same."""
 

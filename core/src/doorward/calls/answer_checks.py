@@ -15,7 +15,7 @@ from doorward.data.headers import shown_headers
 from doorward.data.offload import done, is_large, off_loop
 from doorward.host.logs import log
 from doorward.model.calls import Call, File, Reply
-from doorward.model.errors import DoorwardError, GuardRefused, PluginError, ServerError
+from doorward.model.errors import DoorwardError, GuardRefused, PluginError, ServerError, StateError
 from doorward.model.functions import Function
 from doorward.plugins.failures import kind_of, said
 from doorward.plugins.hook_answers import Unfit, odd_part, unfit
@@ -103,7 +103,11 @@ class AnswerChecks:
             artefact = run.hold(file.content, file.type, file.name)
             place.update(handle_to(artefact))
         if answer.files:
-            await run.store_files(above=_HELD_BYTES)
+            try:
+                await run.store_files(above=_HELD_BYTES)
+            except StateError:
+                if call.function.read_only:  # else the call was made, and must not be taken for one that was not
+                    raise
         return answer.value, answer.size
 
     async def _next_arguments(self, call: Call, arguments: Mapping[str, Any], scope: Scope) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ import re
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -150,6 +150,19 @@ class Artefacts:
             self._unseen = math.inf
             raise
         return about
+
+    async def remove(self, uris: Collection[str], principal: str) -> None:
+        """Remove artefacts of a principal. Raises: StateError."""
+        gone: list[Change] = []
+        for id in [uri.removeprefix(PREFIX) for uri in uris]:
+            if (held := self._held.get(principal, {}).pop(id, None)) is not None:
+                self._bytes[principal] -= held[0]
+            gone += [Delete(TABLE, f"{principal}/{id}"), DeleteBlob(f"{TABLE}/{id}")]
+        if not self._held.get(principal):
+            self._held.pop(principal, None)
+            self._bytes.pop(principal, None)
+        if gone:
+            await self._store.commit(*gone)
 
     async def restore(
         self, uri: str, content: bytes, type: str, principal: str, name: str = "", *, is_text: bool

@@ -43,7 +43,7 @@ class SourceHooks:
     def compile_ended(self, server: str) -> Sequence[str] | None:
         """Bring up to date what you keep for a server, and say what is wrong with it, a line each, for the warnings of
         its compile. Fires after each compile of a server, by its configured name, also where nothing has changed or the
-        compile has failed. It may be an `async def`."""
+        compile has failed; not in a dry run, which changes nothing. It may be an `async def`, which has 60 seconds."""
 
     @hookspec
     def refresh_due(self, config: Path, env_file: Path) -> None:
@@ -213,6 +213,9 @@ ADDITIONS = {
 
 MAY_WAIT = ("guard_program", "compile_ended")
 """Hooks that may be `async def`; a guard within the time of the run."""
+
+WAIT_SECONDS = 60.0
+"""Seconds that each implementation of another one of them may take."""
 
 SECONDS = {"doctor_checks": 30.0, "refresh_due": 30.0}
 """Hooks that are called in a thread, and the seconds after which one has failed."""

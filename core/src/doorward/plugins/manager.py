@@ -13,6 +13,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+import anyio
 import pluggy
 from stevedore import DriverManager
 
@@ -27,6 +28,7 @@ from doorward.model.executors import Executor
 from doorward.model.functions import Function
 from doorward.model.storage import Store
 from doorward.model.version import PLUGIN_API
+from doorward.plugins import hookspecs
 from doorward.plugins.block_watch import BlockWatch
 from doorward.plugins.checks import PROTOCOLS, driver_faults, hook_faults
 from doorward.plugins.failures import Failures, contained, said
@@ -240,10 +242,18 @@ class Plugins:
         return found
 
     async def lines(self, hook: str, **given: Any) -> list[str]:
-        """The lines that all plugins answer to a hook that may wait."""
-        answers = getattr(self.hook, hook)(**given)
-        found = [await answer if isinstance(answer, AwaitedAnswer) else answer for answer in answers]
-        return [line for answer in found for line in answer or ()]
+        """The lines that all plugins answer to a hook that may wait. One that takes too long has failed."""
+        found: list[str] = []
+        for answer in getattr(self.hook, hook)(**given):
+            if isinstance(answer, AwaitedAnswer):
+                with anyio.move_on_after(hookspecs.WAIT_SECONDS) as scope:
+                    found += await answer or ()
+                if scope.cancelled_caught:
+                    late = TimeoutError(f"it took more than {hookspecs.WAIT_SECONDS:g} s")
+                    self.failures.told(answer.plugin, hook, late)
+            else:
+                found += answer or ()
+        return found
 
     def change(self, server: str, functions: list[Function]) -> None:
         """Let plugins change the functions of a server.

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.config.install_hints import capability_brought
 from doorward.data import program_text
-from doorward.model.errors import DoorwardError, InvalidArguments, Refused
+from doorward.host.logs import log
+from doorward.model.errors import DoorwardError, InvalidArguments, Refused, StateError
 from doorward.model.kept_programs import KEPT_PROGRAMS
 from doorward.model.names import some
 from doorward.model.outcomes import Outcome
@@ -156,7 +157,11 @@ class Execution:
         await self._ready()
         with self._recorded(self.of_call(principal)) as run:
             answer = await run.call(function, (), arguments)
-            await run.store_files()
+            try:
+                await run.store_files()
+            except StateError as error:  # the call was made: nobody may take it for one that was not
+                files = run.mark_unstored(answer, error.message)
+                log.warning("files_not_stored", function=function, files=files, why=error.message)
             return answer
 
     async def answer(

@@ -13,6 +13,7 @@ from doorward.calls.binding import MAX_ARGUMENT_PARTS
 from doorward.calls.repeated_calls import RepeatedCalls
 from doorward.data.json_writing import exceeds
 from doorward.data.offload import is_large
+from doorward.host.logs import log
 from doorward.model.calls import File, Reply, TextRule
 from doorward.model.clock import Clock
 from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded, Refused, SecretWithheld, StateError
@@ -345,8 +346,23 @@ class RunContext(RunModules):
         if self._files.held >= above:
             await self._files.store()
 
+    async def discard_files(self) -> None:
+        """Keep no file of it: its answer is withheld."""
+        try:
+            await self._files.discard()
+        except StateError as error:
+            log.warning("withheld_files_not_removed", run=self._program.run, why=error.message)
+
+    def mark_unstored(self, value: Any, why: str) -> list[str]:
+        """See `RunFiles.mark_unstored`."""
+        return self._files.mark_unstored(value, why)
+
     async def ended(self, outcome: Outcome) -> Outcome:
-        """Its outcome, once what it keeps is stored; with a note, if that cannot be."""
+        """Its outcome, once what it keeps is stored; with a note, if that cannot be. Of one that is withheld nothing is
+        kept."""
+        if self._withheld is not None:
+            await self.discard_files()
+            return outcome
         try:
             await self.store_files()
         except StateError as error:

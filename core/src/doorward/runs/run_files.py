@@ -32,6 +32,7 @@ class RunFiles:
         "_own",
         "_program",
         "_recorder",
+        "_stored",
         "_storing",
         "_waiting",
         "foreign",
@@ -45,6 +46,7 @@ class RunFiles:
         self._recorder = recorder
         self._own: list[Artefact] = []
         self._waiting: dict[str, Kept] = {}  # to be stored, by URIs
+        self._stored: list[str] = []
         self._storing = asyncio.Lock()
         self.held = 0
         """Bytes of what waits to be stored."""
@@ -86,8 +88,32 @@ class RunFiles:
             while self._waiting:
                 kept = next(iter(self._waiting.values()))
                 await self._artefacts.keep(kept, self._program.principal)
+                self._stored.append(kept.about.uri)
                 del self._waiting[kept.about.uri]
                 self.held -= kept.about.bytes
+
+    async def discard(self) -> None:
+        """Keep nothing of what this run made: its answer is withheld. Raises: StateError."""
+        async with self._storing:
+            self._waiting.clear()
+            self._own.clear()
+            self.held = 0
+            await self._artefacts.remove(self._stored, self._program.principal)
+            self._stored.clear()
+
+    def mark_unstored(self, value: Any, why: str) -> list[str]:
+        """Say in the handles of files within an answer that these could not be stored. Returns: the URIs."""
+        found, parts = [], [value]
+        while parts:
+            match parts.pop():
+                case {"artefact": str(uri)} as part if uri in self._waiting:
+                    part["not_stored"] = why
+                    found.append(uri)
+                case dict() as part:
+                    parts.extend(part.values())
+                case list() as part:
+                    parts.extend(part)
+        return found
 
     async def left(self, named: Sequence[str]) -> tuple[Artefact, ...]:
         """See `RunContext.left`."""

@@ -288,6 +288,7 @@ class Runs:
             except (LimitExceeded, InvalidArguments) as raised:
                 error = failure(raised)
         if refusal := await self._withheld(program, run, found | read.secrets):
+            await run.discard_files()
             return Outcome(False, error=failure(refusal), ms=_ms_since(started), **common)
         short = await done(shortened, printed, large=is_large(printed)) if values.size(printed) > readable else printed
         fits = values.size(short) <= program.limits.inline_bytes

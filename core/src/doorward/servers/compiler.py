@@ -86,6 +86,8 @@ class Compiler:
         else:
             with self._secrets.holds.of_call(module_name(name)):
                 report = await self._in_turn(name, force, dry_run)
+        if dry_run:
+            return report
         wrong = await self._plugins.lines("compile_ended", server=name)
         return replace(report, warnings=[*report.warnings, *wrong]) if report and wrong else report
 

@@ -199,7 +199,7 @@ async def _call(
     """The result, all of its bytes (if `whole`), whether it is a file, and notes on the files within it, which are
     saved in `folder`."""
     async with project.gateway(only=[name]) as gate:
-        from doorward import LOCAL
+        from doorward import LOCAL, StateError
         from doorward.administration import fits_parameter, takes_file, takes_text
 
         function = gate.broker.functions.find(name, LOCAL)
@@ -214,6 +214,8 @@ async def _call(
             for key, text in texts.items()
         }
         result = await gate.call(function.qualified, given | values)
+        if whole and isinstance(result, dict) and "artefact" in result and (why := result.get("not_stored")):
+            raise StateError(f"the call was made, but its file could not be stored: {why}")
         from doorward_cli.run import saved
 
         is_file = await _artefact(gate, result) is not None

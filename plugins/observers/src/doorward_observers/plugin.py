@@ -34,23 +34,26 @@ class Observers:
 
     def __init__(self, context: PluginContext) -> None:
         self._names: Sequence[str] = context.tables.get("observer", [])
-        self.queues: Sequence[EventQueue] = ()
+        self.queues: list[EventQueue] = []
 
     @hookimpl
     def gateway_made(self, gateway: Gateway) -> None:
-        """Raises: PluginError, ConfigError: an observer that is configured must observe."""
-        plugins = gateway.plugins
-        self.queues = [
-            EventQueue(
-                plugins.id("observer", name),
-                plugins.made("observer", name, gateway.loaded, gateway.state),
-                plugins.failures,
-            )
-            for name in dict.fromkeys(self._names)
-        ]
+        self._gateway = gateway
 
     async def open(self) -> None:
-        """Begin to deliver events."""
+        """Make the observers, and begin to deliver events. (What is made before is not closed if another plugin does
+        not open.)
+
+        Raises: PluginError, ConfigError: an observer that is configured must observe.
+        """
+        gateway, plugins = self._gateway, self._gateway.plugins
+        try:
+            for name in dict.fromkeys(self._names):
+                observer = plugins.made("observer", name, gateway.loaded, gateway.state)
+                self.queues.append(EventQueue(plugins.id("observer", name), observer, plugins.failures))
+        except BaseException:
+            await self.close()
+            raise
         for queue in self.queues:
             queue.start()
 

@@ -67,6 +67,8 @@ class SqliteStore:
 
     async def commit(self, *changes: Change, fences: Sequence[Lease] = ()) -> int:
         require_once(changes)
+        if not changes and not fences:
+            return await self._writer.run(self._forget_expired)
 
         def commit(db: sqlite3.Connection) -> int:
             now = self._clock()
@@ -172,6 +174,18 @@ class SqliteStore:
             hint = "Move it away, or configure another path."
             raise ConfigError("is no SQLite file, so it is not touched", place=str(self._path), hint=hint)
 
+    def _forget_expired(self) -> int:
+        """Remove what has expired from the file and its log, if there is a file. Returns: how much that was."""
+        with self._errors(self._writer):
+            if (db := self._writer.found(self._refuse_other)) is None:
+                return 0
+            before = db.total_changes
+            with _transaction(db, "IMMEDIATE"):
+                statements.sweep(db, self._clock())
+            if found := db.total_changes - before:
+                self._writer.shorten_log()
+            return found
+
     def _sweep(self, db: sqlite3.Connection, now: float) -> None:
         if self._swept is None or time.monotonic() > self._swept + SWEEP_SECONDS:
             statements.sweep(db, now)
@@ -226,10 +240,17 @@ class _Connection:
 
     def _end(self) -> None:
         if self._db is not None and self._db.total_changes:
-            with contextlib.suppress(sqlite3.Error):  # the log has what was deleted, too
-                self._db.execute("PRAGMA busy_timeout = 0")
-                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self.shorten_log()
         self.close()
+
+    def shorten_log(self) -> None:
+        """Move the log into the file, unless somebody reads it: it has what was deleted, too."""
+        assert self._db is not None
+        with contextlib.suppress(sqlite3.Error):
+            (wait,) = self._db.execute("PRAGMA busy_timeout").fetchone()
+            self._db.execute("PRAGMA busy_timeout = 0")
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._db.execute(f"PRAGMA busy_timeout = {wait}")
 
 
 @contextlib.contextmanager
