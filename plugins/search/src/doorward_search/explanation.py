@@ -39,13 +39,13 @@ def why(ranking: Ranking, function: int) -> list[str]:
 def _as_written(index: Index, word: str, function: int) -> str:
     """A word of a function for a stem that it has: nobody writes stems."""
     known = index.written.get(word, [])
-    having = [each for each in known if index.postings(WRITTEN + each).place(function)]
+    having = [each for each in known if index.postings(WRITTEN + each).place(function) is not None]
     return min(having or known, key=lambda each: (len(each), each), default=word)
 
 
 def _places(index: Index, phrase: Phrase, function: int) -> str:
     """Where a function has a phrase; "" if it does not have it."""
-    if not (bits := index.having(phrase).place(function)):
+    if (bits := index.having(phrase).place(function)) is None:
         return ""
     named = [name for bit, name in ((IN_NAME, "name"), (IN_SUMMARY, "summary")) if bits & bit]
     return ", ".join(named) or ("route, tag or server" if bits & IN_BRIEF else "text")

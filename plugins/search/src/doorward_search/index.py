@@ -83,10 +83,10 @@ class Postings(NamedTuple):
     brief: Array
     places: Array
 
-    def place(self, function: int) -> int:
-        """Where a function has it; 0 if it does not."""
+    def place(self, function: int) -> int | None:
+        """Where a function has it; None if it does not."""
         at = int(np.searchsorted(self.functions, function))
-        return int(self.places[at]) if at < self.functions.size and self.functions[at] == function else 0
+        return int(self.places[at]) if at < self.functions.size and self.functions[at] == function else None
 
 
 NO_POSTINGS = Postings(np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32), np.empty(0, np.uint8))

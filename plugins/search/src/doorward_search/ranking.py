@@ -280,8 +280,8 @@ class Ranking:
         for best, first in zip(self.plain_first[:1], ordered[:1], strict=False):
             telling = [concept for concept in self.concepts if not concept.plain]
             having = self.index.having
-            own = {each.phrase for each in telling if having(each.phrase).place(best) & IN_TEXTS}
-            meant = {each.phrase for each in telling if any(having(p).place(first) for p in each.phrases)}
+            own = {each.phrase for each in telling if (having(each.phrase).place(best) or 0) & IN_TEXTS}
+            meant = {each.phrase for each in telling if any(having(p).place(first) is not None for p in each.phrases)}
             if meant < own and self._besides[best] >= self._besides[first]:
                 return [best, *(function for function in ordered if function != best)]
         return ordered
