@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import os
 import sqlite3
 import subprocess
@@ -73,6 +74,14 @@ def broken_in_the_middle(file: Path) -> None:
     with file.open("r+b") as opened:
         opened.seek(4096)
         opened.write(os.urandom(file.stat().st_size - 4096))
+
+
+BREAK = f"""
+import os, sqlite3, sys
+from pathlib import Path
+{inspect.getsource(broken_in_the_middle)}
+broken_in_the_middle(Path(sys.argv[1]))
+"""
 
 
 def removed(file: Path) -> None:
@@ -161,6 +170,29 @@ async def test_a_catalog_that_is_lost_while_it_serves(weather: Any, harm: Any, m
     with contextlib.closing(sqlite3.connect(file)) as db:
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         assert db.execute("SELECT count(*) FROM functions").fetchone() == (8,)
+
+
+async def test_a_catalog_that_is_lost_while_it_is_made_anew(weather: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was just compiled is compiled again if its file breaks before it is read."""
+    monkeypatch.setattr("doorward.servers.background_refresh.ROUND_SECONDS", 0.02)
+    async with weather.gateway(CONFIG) as gate:
+        assert (await gate.execute(CALL)).ok
+        file, compile_one = gate.state / "catalog.db", gate.compiler.compile_one
+        compiled: list[str] = []
+
+        async def compiled_in_vain(name: str) -> Any:
+            report = await compile_one(name)
+            if not compiled:  # by another process: closing the file here would drop all locks that this one has on it
+                await anyio.run_process([sys.executable, "-c", BREAK, str(file)])
+            compiled.append(name)
+            return report
+
+        monkeypatch.setattr(gate.compiler, "compile_one", compiled_in_vain)
+        emptied(file)
+        await until(lambda: len(compiled) > 1)
+        with anyio.fail_after(100):
+            while (await gate.execute(CALL)).value != HIGH:
+                await anyio.sleep(0.02)
 
 
 @pytest.mark.parametrize("harm", [removed, cleaned, replaced])

@@ -178,6 +178,8 @@ class BackgroundRefresh:
             for name, error in [*self._servers.outdated.items()]:
                 if module_name(name) not in reports:
                     self._servers.drop(name, error)
+            for name in self._compiler.stale():  # what was just stored may have been lost at once, with its file
+                self._has_changed(name)
 
     async def _look(self, compiled: Sequence[str]) -> None:
         """Compile the servers, but for these, whose documents may have changed since they were compiled."""

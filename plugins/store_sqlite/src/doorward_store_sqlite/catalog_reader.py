@@ -39,7 +39,9 @@ class SqliteReader:
         try:
             return self._db.execute(statement, values).fetchall()
         except sqlite3.Error as error:
-            self._broken = self._broken or self._file.is_broken(error)
+            # An emptied file that is closed takes the write-ahead log of the new one with it: this reader is of no use.
+            cut_off = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_IOERR
+            self._broken = self._broken or cut_off or self._file.is_broken(error)
             raise Broken(self._file.path) if self._file.is_broken(error) else self._file.said(error) from None
 
     def version(self) -> tuple[int, ...]:
