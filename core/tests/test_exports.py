@@ -41,6 +41,7 @@ def test_no_name_is_that_of_a_module_beside_it() -> None:
     assert not {name for name in doorward.__all__ if (folder / name).exists() or (folder / f"{name}.py").exists()}
 
 
+@pytest.mark.slow
 def test_what_nobody_uses_is_not_loaded() -> None:
     code = "import sys, doorward.engines, doorward.texts; print(*sorted(n for n in sys.modules if 'doorward' in n))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -172,6 +172,7 @@ async def test_a_catalog_that_is_lost_while_it_serves(weather: Any, harm: Any, m
         assert db.execute("SELECT count(*) FROM functions").fetchone() == (8,)
 
 
+@pytest.mark.slow
 async def test_a_catalog_that_is_lost_while_it_is_made_anew(weather: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was just compiled is compiled again if its file breaks before it is read."""
     monkeypatch.setattr("doorward.servers.background_refresh.ROUND_SECONDS", 0.02)
