@@ -26,7 +26,7 @@ from .attack import Attack
 EVERYBODYS = "/usr/bin/python3"
 """A Python that every user may run."""
 
-VICTIM = "import signal, sys, time\nsignal.signal(signal.SIGTERM, lambda *a: sys.exit(3))\nprint('up', flush=True)\nwhile True: time.sleep(1)"
+VICTIM = "import signal, sys\nsignal.signal(signal.SIGTERM, lambda *a: sys.exit(3))\nprint('up', flush=True)\nsys.stdin.read()"
 
 
 class Vault:
@@ -175,9 +175,11 @@ class Host:
 
     def _victim(self, user: int | None) -> subprocess.Popen[bytes]:
         """A process of the host with canaries in its environment, its arguments and its memory; of the user, else
-        ours."""
+        ours. It ends with us, even if we are killed: then nothing holds its standard input open."""
         words = [EVERYBODYS if user else sys.executable, "-I", "-S", "-c", VICTIM, self.token]
-        victim = subprocess.Popen(words, env={"TOKEN": self.token}, stdout=subprocess.PIPE, user=user, cwd="/")
+        victim = subprocess.Popen(
+            words, env={"TOKEN": self.token}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, user=user, cwd="/"
+        )
         assert victim.stdout
         assert victim.stdout.readline() == b"up\n"
         self._opened.callback(victim.wait)
