@@ -14,7 +14,9 @@ from doorward.model.errors import StateError
 from doorward.values import to_its_end
 from doorward_durable_runs import STORED_RUNS
 from doorward_durable_runs.files.store import _File, _Held
+from doorward_durable_runs.journal.entries import Entry
 from doorward_durable_runs.journal.replay import StoredJournal
+from doorward_durable_runs.journal.sent import sent_calls
 from doorward_testing.samples import Weather, _Running
 
 from .conftest import ALWAYS
@@ -109,6 +111,31 @@ async def test_each_write_is_stored_to_the_end(
         assert all(city in refused.hint for city in ("Oslo", "Rome", "Bergen"))
         assert "would send them again" in refused.hint
     assert written(calls) == STATIONS
+
+
+async def test_calls_that_may_be_repeated_are_named_before_a_program_is_run_again(
+    doorward_host: Any, calls: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of them may have written, too."""
+    code = 'await weather.big()\nawait weather.get_forecast(city="Oslo")'
+    async with doorward_host.gateway(SMALL) as gate:
+        await leave_at(gate, code, monkeypatch, "Oslo")
+        (stored,) = await gate.services[STORED_RUNS].journals.store.all()
+        hint = (await gate.services[STORED_RUNS].resume(stored.given.run)).error.hint
+        assert hint.startswith(
+            "It had sent nothing that may not be repeated. It had begun calls that may be: weather.big"
+        )
+        assert hint.endswith(" Its program can be run again.")
+
+
+def test_all_functions_are_named_of_calls_that_may_be_repeated() -> None:
+    entries = [Entry(place, f"api.put_{place % 3}") for place in range(8)] + [Entry(8, "api.add")]
+    entries[8].sent, entries[8].text = True, "api.add []"
+    assert sent_calls(entries) == (
+        "It had sent call 8: api.add []. It had begun calls that may be repeated: api.put_0 ×3, api.put_1 ×3, "
+        "api.put_2 ×2. Run again, its program would send them again: look what is there first."
+    )
+    assert sent_calls([]) == "It had sent nothing that may not be repeated: its program can be run again."
 
 
 async def test_a_run_whose_answers_are_too_many_ends_as_any_other(doorward_host: Any, calls: list[str]) -> None:
