@@ -26,8 +26,8 @@ from doorward import AgentTool, Gateway
 from doorward.config import config
 from doorward.config import settings as models
 from doorward.config.environment import from_environment
-from doorward.config.http_settings import HttpSettings, OAuthSettings
 from doorward.config.installed_plugins import GROUPS, installed
+from doorward.configuration import Index, model_for
 from doorward.plugins import hookspecs
 from doorward.secrets.store import Secrets
 from doorward_approvals.settings import ApprovalSettings
@@ -38,6 +38,7 @@ from doorward_durable_runs.plans.outcome import PLAN, Plan
 from doorward_durable_runs.plans.settings import PlanSettings
 from doorward_durable_runs.settings import RunSettings
 from doorward_mcp_server import guides
+from doorward_mcp_server.settings import ClientSettings, HttpSettings, OAuthSettings
 from doorward_program_helpers.helpers import Helpers
 from doorward_sandbox_monty.library import LIBRARY
 from doorward_testing import Commands
@@ -392,13 +393,16 @@ def test_the_page_has_each_tool_with_its_arguments(tmp_path: Path) -> None:
         assert not schema.get("default") or default == str(schema["default"]), (name, argument)
 
 
+TOP = model_for(["output"], Index(installed()))
+"""The keys at the top, that of `serve` included."""
+
 SECTIONS = {
-    "## The top": (models.Config, "DOORWARD_"),
+    "## The top": (TOP, "DOORWARD_"),
     "## `[servers.NAME]`": (models.ServerSettings, "DOORWARD_SERVERS__NAME__"),
     "## `[policy]`": (models.PolicySettings, "DOORWARD_POLICY__"),
     "## `[approvals]`": (ApprovalSettings, "DOORWARD_APPROVALS__"),
     "## `[principals.NAME]`": (models.PrincipalSettings, "DOORWARD_PRINCIPALS__NAME__"),
-    "## `[clients.NAME]`": (models.ClientSettings, "DOORWARD_CLIENTS__NAME__"),
+    "## `[clients.NAME]`": (ClientSettings, "DOORWARD_CLIENTS__NAME__"),
     "## `[limits]`": (models.LimitSettings, "DOORWARD_LIMITS__"),
     "## `[plans]`": (PlanSettings, "DOORWARD_PLANS__"),
     "## `[runs]`": (RunSettings, "DOORWARD_RUNS__"),
@@ -425,15 +429,9 @@ def test_every_key_is_documented(heading: str) -> None:
             ((set_by, value),) = value.items()
         assert (set_by, value) == (key, "x")
         if key != "state":
-            value = (
-                core[key]
-                if model is models.Config and key in core
-                else None
-                if field.is_required()
-                else field.get_default()
-            )
+            value = core[key] if model is TOP and key in core else None if field.is_required() else field.get_default()
             assert default == ("–" if value is None else f"`{_written(value)}`"), key
-    if model is models.Config:
+    if model is TOP:
         tables = model.model_fields.keys() - fields.keys()
         assert [key for key in tables if f"`{key}`" not in text_of("docs/configuration.md")] == []
 

@@ -79,6 +79,8 @@ CAPABILITIES = [
     Capability("doorward-search", variable=("DOORWARD_SEARCH_VIEW", "[]")),
     Capability("doorward-observers", "[observers]\n", ("DOORWARD_OBSERVER_FAIL", "closed"), plugin="observers"),
     Capability("doorward-observers", variable=("DOORWARD_OBSERVER", "[]")),
+    Capability("doorward-mcp-server", "[http]\nport = 1\n", ("DOORWARD_HTTP__PORT", "1"), command="serve"),
+    Capability("doorward-mcp-server", '[clients."*"]\noutput = "json"\n', ("DOORWARD_OUTPUT", "json")),
     Capability("doorward-dist", command="dist"),
     Capability("doorward-text", plugin="text"),
 ]

@@ -77,7 +77,7 @@ COMMANDS = {
 CAPABILITIES = {"cache_sqlite": {"kept_programs"}}
 """Folders of drivers that bring capabilities, too."""
 OWNED = ("doorward.table", "doorward.server_key")
-"""The groups of what a hook plugin owns in the configuration."""
+"""The groups of what hook plugins, or commands, own in the configuration."""
 BUILT_ON = {
     "approvals": ["doorward-durable-runs"],
     "auth_keycloak": ["doorward-auth-oauth2"],
@@ -328,6 +328,7 @@ def test_what_standard_brings() -> None:
         "doorward.table": {
             *("approvals", "budgets", "plans", "policy.default", "policy.new", "policy.rules", "runs", "search"),
             *("observer", "observer_fail", "observers", "search_view", "search_views"),
+            *("clients", "http", "output"),
         },
         "doorward.source": {"openapi", "mcp"},
     }

@@ -1,8 +1,7 @@
 """For plugins that serve a gateway to agents, by MCP or another protocol; they import from `doorward` as well.
 
 Such a plugin gets whole answers from the `Gateway` and puts them into the words of its protocol. Here is what it needs
-for that: errors as text, settings of who may come in over HTTP, and how
-principals share the slots.
+for that: errors as text, who may come in over HTTP, and how principals share the slots.
 """
 
 from doorward.exports import Exports
@@ -13,9 +12,7 @@ _EXPORTS = Exports(
         "access.slots": "may_take",
         "calls.artefacts": "kind_of",
         "config.config": "Loaded",
-        "config.http_settings": "HttpSettings OAuthSettings",
         "config.settings": "can_come_in",
-        "config.urls": "origin_of",
         "data.cursors": "page",
         "data.quoting": "apart indented told",
         "host.logs": "seldom",

@@ -2,10 +2,7 @@
 from doorward.access.slots import may_take as may_take
 from doorward.calls.artefacts import kind_of as kind_of
 from doorward.config.config import Loaded as Loaded
-from doorward.config.http_settings import HttpSettings as HttpSettings
-from doorward.config.http_settings import OAuthSettings as OAuthSettings
 from doorward.config.settings import can_come_in as can_come_in
-from doorward.config.urls import origin_of as origin_of
 from doorward.data.cursors import page as page
 from doorward.data.quoting import apart as apart
 from doorward.data.quoting import indented as indented
@@ -23,10 +20,8 @@ from doorward.plugins.mcp_additions import RawTool as RawTool
 from doorward.plugins.mcp_additions import principal_of as principal_of
 
 __all__ = [
-    "HttpSettings",
     "IN_URLS",
     "Loaded",
-    "OAuthSettings",
     "PRINCIPAL",
     "Process",
     "RawPage",
@@ -39,7 +34,6 @@ __all__ = [
     "is_loopback",
     "kind_of",
     "may_take",
-    "origin_of",
     "page",
     "principal_of",
     "seldom",

@@ -45,8 +45,8 @@ class Corp:
 
     def check(self, layer: Mapping[str, Any], base: Mapping[str, Any], hint: str) -> None:
         self.checked.append((layer, base))
-        if "host" in layer.get("http", {}):
-            raise ConfigError("http.host is locked", hint=hint)
+        if "memory" in layer.get("limits", {}):
+            raise ConfigError("limits.memory is locked", hint=hint)
 
 
 @pytest.fixture
@@ -104,27 +104,27 @@ def test_each_layer_of_the_user_is_checked(loaded: Loader, manage: Callable[...,
     """The file, the environment and options, each with where to remove it, and again when the file is read again. What
     it is held against has nothing of the user."""
     corp = manage(below={"surface": "minimal"}, above={"cache": "none"}, required=["corp"])
-    found = loaded('output = "json"\n', DOORWARD_LOG_LEVEL="info")
-    assert [layer for layer, _ in corp.checked] == [{"output": "json"}, {"log_level": "info"}, {}]
+    found = loaded('cache = "redis"\n', DOORWARD_LOG_LEVEL="info")
+    assert [layer for layer, _ in corp.checked] == [{"cache": "redis"}, {"log_level": "info"}, {}]
     for _, base in corp.checked:
-        assert (base["surface"], base["cache"], base["plugins"][0], base.get("output")) == (
+        assert (base["surface"], base["cache"], base["plugins"][0], base.get("log_level")) == (
             "minimal",
             "none",
             "corp",
             None,
         )
     for text, environ, where in (
-        ('[http]\nhost = "x"\n', {}, "configuration file"),
-        ("", {"DOORWARD_HTTP__HOST": "x"}, "environment"),
+        ('[limits]\nmemory = "1MiB"\n', {}, "configuration file"),
+        ("", {"DOORWARD_LIMITS__MEMORY": "1MiB"}, "environment"),
     ):
-        with pytest.raises(ConfigError, match=r"http\.host is locked") as refused:
+        with pytest.raises(ConfigError, match=r"limits\.memory is locked") as refused:
             loaded(text, **environ)
         assert where in (refused.value.hint or "")
-    with pytest.raises(ConfigError, match=r"http\.host is locked"):
-        load(found.path, environ={}, options={"http": {"host": "x"}})
+    with pytest.raises(ConfigError, match=r"limits\.memory is locked"):
+        load(found.path, environ={}, options={"limits": {"memory": "1MiB"}})
     rows = len(corp.checked)
-    found.path.write_text('[http]\nhost = "evil"\n')
-    with pytest.raises(ConfigError, match=r"http\.host is locked"):
+    found.path.write_text('[limits]\nmemory = "9GiB"\n')
+    with pytest.raises(ConfigError, match=r"limits\.memory is locked"):
         reloaded(found)
     assert len(corp.checked) == rows + 1
 

@@ -234,6 +234,16 @@ async def test_an_owner_without_its_plugin(doorward_host: Host, plugins: tuple[s
         assert await start(doorward_host, CONFIG + QUOTA) == {}
 
 
+async def test_commands_own_a_table(doorward_host: Host) -> None:
+    """They read it where the configuration has it; there is no plugin to be used."""
+    own(doorward_host, "table", "quota", Table, plugin="")
+    doorward_host.install("command", "quota", Owner, distribution="acme-quota", version="2.1")
+    async with doorward_host.gateway(CONFIG + QUOTA) as gate:
+        found: Any = gate.config
+        assert (found.quota, gate.loaded.owners) == (Table(calls=7), ())
+        assert plugin_of(gate) is None
+
+
 async def test_an_owner_that_cannot_be_made(doorward_host: Host) -> None:
     """What the table says would not happen."""
     doorward_host.install("plugin", "quota", RuntimeError("no"), distribution="acme-quota", version="2.1")

@@ -23,7 +23,7 @@ SAID = {
     "STATE_DIR": "kept",
     "LIMITS__TIMEOUT": "60",
     "LIMITS__MEMORY": "256MiB",
-    "HTTP__URL": "https://mcp.example.com/mcp",
+    "GROUPS__OPS": '["alice"]',
     "SERVERS__NEWS__SOURCE": "fake",
     "SERVERS__NEWS__READ_ONLY": "true",
     "SERVERS__NEWS__AUTH": '{"type": "keyed", "word": "${NEWS_WORD}"}',
@@ -72,7 +72,7 @@ def test_what_the_environment_says_is_written(started: Any, cli: Cli, doorward_h
     for name in SAID:
         monkeypatch.delenv(f"DOORWARD_{name}")
     loaded = Project(doorward_host.folder / "doorward.toml", None, False).load()
-    assert (loaded.config.limits.timeout, loaded.config.http.url) == (60, SAID["HTTP__URL"])
+    assert (loaded.config.limits.timeout, loaded.config.groups) == (60, {"ops": ["alice"]})
     assert loaded.servers["news"].settings.read_only is True
     assert [token.id for token in loaded.config.principals["alice"].tokens] == ["8a11ab1c"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zipfile
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,12 @@ plugins = ["corp"]
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture
+def distro(distro: Any) -> Any:
+    """One that names the owner of `[http]`, which it may lock."""
+    return partial(distro, requires=("doorward", "doorward-mcp-server"))
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ import tomllib
 
 import pytest
 from doorward import ConfigError
-from doorward.configuration import Index
+from doorward.configuration import Index, installed
 from doorward_dist.manifest import Manifest, path_of, validated
 
 
 def read(text: str) -> Manifest:
-    return validated(Manifest, tomllib.loads(text), "distro.toml of acme 1.2", Index([]))
+    return validated(Manifest, tomllib.loads(text), "distro.toml of acme 1.2", Index(installed()))
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from doorward_testing import Cli
 from .conftest import MakeWheel
 
 MANIFEST = """
-lock = ["http"]
+lock = ["limits"]
 [required]
 plugins = ["corp"]
 [files]
@@ -169,6 +169,6 @@ def test_what_is_shown(site: Path, cli: Cli, doorward_host: Any) -> None:
     shown = cli("dist", "show").out
     assert "corp-doorward 2.0" in shown
     assert "corp-guard==1.0 (installed: 1.0, files pinned)" in shown
-    assert "[http]" in shown
+    assert "[limits]" in shown
     told = json.loads(cli("dist", "show", "--json").out)
     assert told["required"] == ["corp"]

@@ -14,4 +14,4 @@ def anyio_backend() -> str:
 def _installed(request: Any) -> None:
     """Programs have the helpers that make calls; functions are written in the language of who asks."""
     if "doorward_host" in request.fixturenames:
-        request.getfixturevalue("host").install_real("kept_programs", "program_helpers", "text")
+        request.getfixturevalue("host").install_real("kept_programs", "program_helpers", "text", "doorward-mcp-server")

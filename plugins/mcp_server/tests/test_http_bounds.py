@@ -14,8 +14,6 @@ from typing import Any
 import anyio
 import pytest
 import uvicorn
-from doorward.config.http_settings import HttpSettings
-from doorward.config.urls import origin_of
 from doorward.host import logs
 from doorward.plugins.mcp_additions import PRINCIPAL
 from doorward_mcp_server.http import connections, requests
@@ -23,6 +21,7 @@ from doorward_mcp_server.http import sessions as http_sessions
 from doorward_mcp_server.http.connections import Connection, Connections, of_address
 from doorward_mcp_server.http.requests import LARGE_BYTES, Requests
 from doorward_mcp_server.http.sessions import HttpSessions, Refused
+from doorward_mcp_server.settings import HttpSettings, origin_of
 from doorward_mcp_server.transports import serve_http
 from doorward_testing.samples import CONFIG
 from starlette.applications import Starlette

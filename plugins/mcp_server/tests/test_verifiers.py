@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from doorward import PluginError, hookimpl
-from doorward.config.http_settings import OAuthSettings
 from doorward.plugins.mcp_additions import principal_of
+from doorward_mcp_server.settings import OAuthSettings
 from doorward_mcp_server.tokens.issuer import Keys, Unavailable
 from doorward_mcp_server.tokens.verifiers import Verifiers
 from doorward_testing.samples import CONFIG

@@ -3,7 +3,7 @@
 An entry point in `doorward.table` or `doorward.server_key` is called like the table or the key (`budgets`, `price`; a
 key of a table of core's is `policy.rules`), and gives the type of what stands there: a `Settings`, a list of such, or
 any other type that pydantic knows, perhaps with a default (`Annotated[…, Field("allow")]`). It is imported when a
-configuration has the table or the key, and then the plugin of its distribution is in use, too.
+configuration has the table or the key, and then the plugin of its distribution is in use, too, if it has one.
 """
 
 from __future__ import annotations
@@ -153,14 +153,18 @@ def keys_of_server(table: Mapping[str, Any], index: Index, secrets: Any, place: 
 
 
 def owners(names: Iterable[str], keys: Iterable[str], index: Index) -> list[Entry]:
-    """The plugins that own these tables and keys of servers, in the order of their names.
+    """The plugins that own these tables and keys of servers, in the order of their names. What a distribution of
+    commands owns, these read.
 
-    Raises: ConfigError for an owner in whose distribution no plugin is, or several of which none is called so.
+    Raises: ConfigError for an owner in whose distribution neither plugin nor command is, or several plugins of which
+    none is called so.
     """
     given = [owner("table", name, index) for name in names] + [owner("server_key", key, index) for key in keys]
     found = {}
     for entry in filter(None, given):
         plugins = index.of_owner(entry)
+        if not plugins and any(each.distribution == entry.distribution for each in index.of("command")):
+            continue
         if len(plugins) != 1:
             raise ConfigError(
                 f"{entry.id} belongs to {len(plugins)} plugins of {entry.given_by}",

@@ -18,7 +18,6 @@ from pydantic import (
 )
 
 from doorward.config import limit_keys
-from doorward.config.http_settings import HttpSettings
 from doorward.config.upstream_patterns import Pattern
 from doorward.model.decisions import Effect
 from doorward.model.limits import Limits
@@ -157,23 +156,12 @@ class ServerSettings(Settings):
         return found if isinstance(found, list) else [found] if found else []
 
 
-OutputForm = Literal["auto", "json", "toon", "text"]
-"""Forms of the text of answers; structured content is JSON in each."""
-
-
-class ClientSettings(Settings):
-    """`[clients.NAME]`: the MCP clients that call themselves so; wildcards work, the first table that fits counts."""
-
-    output: OutputForm = Field(description="The form of their answers, in place of `output` at the top")
-
-
 class Config(Settings):
     """The whole file."""
 
     surface: Literal["standard", "minimal", "calls"] = Field(
         "standard", description="The MCP tools: all, `execute_code` alone, or those for calls without code"
     )
-    output: OutputForm = Field("auto", description="The form of the text of MCP answers")
     executor: list[str] = Field([], description="Where programs run: the first that can run one")
     store: str | None = Field(
         None, description="What stores all that is remembered; memory: nothing outlasts the process"
@@ -192,10 +180,8 @@ class Config(Settings):
     )
     limits: LimitSettings = LimitSettings()
     policy: PolicySettings = PolicySettings()
-    http: HttpSettings = HttpSettings()
     principals: dict[str, PrincipalSettings] = Field({}, description="Who may use what, by name")
     groups: dict[str, list[str]] = Field({}, description='Principals that rules name together, as "@NAME"')
-    clients: dict[str, ClientSettings] = Field({}, description="MCP clients, by the name that they give themselves")
     vault_key: Secret | None = Field(
         None, description="Encrypts what is secret in the state folder; without it tokens stay in memory"
     )

@@ -98,7 +98,7 @@ def _read(model: Any, siblings: Any, path: Path, value: Any) -> Any:
         inner = model.model_fields[key].annotation
         if not rest:
             try:
-                alone = {name: each for name, each in beside.items() if name != key}
+                alone = {name: each for name, each in beside.items() if name != key and name in model.model_fields}
                 return getattr(model.model_validate(alone if value is _ABSENT else {**alone, key: value}), key)
             except ValidationError:
                 return value

@@ -172,22 +172,26 @@ class Manifest(_Table):
         for kind in ("servers", *_TABLES.values()):
             if ANY in table.get(kind, ()):
                 raise ValueError(f'[{kind}."*"] is for one that is called so; only in [principals] it is everyone')
+        model = _model_for(tables_in(table), info)
         try:
-            _model_for(tables_in(table), info).model_validate(table)
+            model.model_validate(table)
         except ValidationError as error:
-            if wrong := [explain(Config, each) for each in error.errors() if not _given_elsewhere(each)]:
+            if wrong := [explain(model, each) for each in error.errors() if not _given_elsewhere(each)]:
                 raise ValueError("; ".join(wrong)) from None
         return table
 
     @field_validator("lock", "open")
     @classmethod
     def _paths(cls, texts: list[str], info: ValidationInfo) -> list[str]:
+        owned = [entry.name for entry in _index(info).of("table") if "." not in entry.name]
         for text in texts:
             path = path_of(text)
             for depth, key in enumerate(path):
                 known = known_keys(_model_for(tables_of(path, _index(info)), info), path[:depth])
                 if known and key not in (*known, ANY):
-                    raise ValueError(f"{text!r}: unknown key {key!r}{in_place_of(key, known)}")
+                    raise ValueError(
+                        f"{text!r}: unknown key {key!r}{in_place_of(key, known if depth else [*known, *owned])}"
+                    )
         return texts
 
 

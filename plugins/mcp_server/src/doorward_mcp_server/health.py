@@ -15,9 +15,11 @@ def health(project: Project) -> int:
 
     It needs no token, and is told nothing else.
     """
-    http = (loaded := project.load()).config.http
+    loaded = project.load()
     from doorward_mcp_server.http.endpoint import Endpoint
+    from doorward_mcp_server.settings import http_of
 
+    http = http_of(loaded.config)
     url = Endpoint(loaded, http.host, http.port).health
     why = _wrong(url)
     if project.json:

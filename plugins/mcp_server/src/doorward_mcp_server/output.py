@@ -11,6 +11,8 @@ from doorward import Gateway, Outcome, log
 from doorward.serving import apart
 from doorward_text import compact_json, outcome_as_text
 
+from doorward_mcp_server.settings import clients_of, output_of
+
 MAX_TOON_CHARS = 2**16
 """Characters of a value's JSON beyond which it stays JSON: its TOON would take a while."""
 
@@ -28,7 +30,7 @@ class Output:
     """The forms of a gateway's answers."""
 
     def __init__(self, gate: Gateway) -> None:
-        self._form, self._clients = gate.config.output, gate.config.clients
+        self._form, self._clients = output_of(gate.config), clients_of(gate.config)
         if lacks_toon(gate):
             log.warning("toon_not_installed", instead="JSON", hint=TO_INSTALL)
 
@@ -45,7 +47,8 @@ class Output:
 def lacks_toon(gate: Gateway) -> bool:
     """Whether the configuration asks for TOON, and the library is not there."""
     config = gate.config
-    return "toon" in (config.output, *(table.output for table in config.clients.values())) and encoder() is None
+    asked = (output_of(config), *(table.output for table in clients_of(config).values()))
+    return "toon" in asked and encoder() is None
 
 
 def outcome_text(outcome: Outcome, form: str) -> str:

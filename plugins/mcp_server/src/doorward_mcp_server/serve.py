@@ -28,11 +28,12 @@ class Serve(click.Command):
 
         from doorward_mcp_server.http.endpoint import Endpoint
         from doorward_mcp_server.output import TO_INSTALL, lacks_toon
+        from doorward_mcp_server.settings import http_of
 
         yield f"mcp {version('mcp')}", True, ""
         if lacks_toon(gateway):
             yield "output: TOON is not installed, so answers are JSON", True, TO_INSTALL
-        http = gateway.config.http
+        http = http_of(gateway.config)
         tokens = {name: len(settings.tokens) for name, settings in gateway.config.principals.items() if settings.tokens}
         verifiers = [found.plugin_name for found in gateway.plugins.hook.token_verifier.get_hookimpls()]
         who = [f"{(n := sum(tokens.values()))} token{'s' * (n > 1)} of {', '.join(tokens)}"] if tokens else []
@@ -87,12 +88,13 @@ async def _serve(project: Project, transport: str, host: str | None, port: int |
     async with Gateway.open(loaded) as gate:
         with _models_built_when_used():
             from doorward_mcp_server import transports
+            from doorward_mcp_server.settings import http_of
 
         gc.freeze()
         gc.enable()
         if transport == "http":
             _raise_file_limit()
-            http = loaded.config.http
+            http = http_of(loaded.config)
             await transports.serve_http(
                 gate,
                 http.host,

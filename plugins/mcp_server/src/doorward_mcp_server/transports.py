@@ -16,6 +16,7 @@ from doorward import ConfigError, Gateway
 
 from doorward_mcp_server.http import trace_context
 from doorward_mcp_server.server import serving
+from doorward_mcp_server.settings import http_of
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -75,7 +76,7 @@ async def serve_http(
     from doorward_mcp_server.shutdown import Shutdown
     from doorward_mcp_server.tokens.verifiers import Verifiers
 
-    http = gate.config.http
+    http = http_of(gate.config)
     verifiers = Verifiers(gate)
     endpoint = Endpoint(gate.loaded, host, port)
     endpoint.check(authenticated=verifiers.wanted())
@@ -143,7 +144,7 @@ def application(
     from doorward_mcp_server.http.entrance import Entrance
     from doorward_mcp_server.http.requests import Requests
 
-    http = endpoint.loaded.config.http
+    http = endpoint.http
     verifiers.serve_at(endpoint.url)
     metadata, routes = None, []
     if http.oauth:
@@ -182,7 +183,7 @@ SUSPENDING_SECONDS = 2.0
 async def _drained(gate: Gateway, shutdown: Shutdown) -> None:
     """Let programs end, and their answers be sent, within `[http] grace` altogether; what still runs shortly before is
     suspended, and can be resumed. See `Readiness.drain`."""
-    grace = gate.config.http.grace
+    grace = http_of(gate.config).grace
     until = time.monotonic() + grace
     left = await gate.readiness.drain(max(grace / 2, grace - SUSPENDING_SECONDS))
     if left:

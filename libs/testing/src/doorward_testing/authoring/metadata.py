@@ -95,9 +95,10 @@ def _meant(group: str) -> str:
 
 
 def _owner(candidate: Candidate, check: str, kind: str, name: str) -> Iterator[Found]:
-    """Whether a table, or a key of servers, belongs to one hook plugin."""
+    """Whether a table, or a key of servers, belongs to one hook plugin, or to commands."""
     plugins = [point.name for point in candidate.points if KIND_OF.get(point.group) == "plugin"]
-    if kind in OWNED and name not in plugins and len(plugins) != 1:
+    commands = not plugins and any(KIND_OF.get(point.group) == "command" for point in candidate.points)
+    if kind in OWNED and name not in plugins and len(plugins) != 1 and not commands:
         do = "Whoever has it in the configuration uses the plugin that is called so, or the only one."
         yield Found("wrong", check, f"belongs to one of {len(plugins)} hook plugins", do)
 

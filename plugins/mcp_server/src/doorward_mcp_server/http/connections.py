@@ -14,8 +14,10 @@ from ipaddress import IPv6Address, ip_address
 from typing import Any
 
 import h11
-from doorward.serving import HttpSettings, seldom
+from doorward.serving import seldom
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from doorward_mcp_server.settings import HttpSettings
 
 POLL_SECONDS = 1.0
 """Seconds between two looks at what each connection waits for."""

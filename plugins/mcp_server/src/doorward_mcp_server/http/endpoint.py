@@ -10,8 +10,10 @@ from functools import cached_property
 from urllib.parse import urlsplit
 
 from doorward import ConfigError
-from doorward.serving import IN_URLS, Loaded, is_loopback, origin_of
+from doorward.serving import IN_URLS, Loaded, is_loopback
 from starlette.datastructures import Headers
+
+from doorward_mcp_server.settings import HttpSettings, http_of, origin_of
 
 HEALTH = "/healthz"
 """The path at which anyone is told that the server answers, and nothing else. `[http] path` wins over it."""
@@ -28,10 +30,14 @@ class Endpoint:
     host: str
     port: int
 
+    @cached_property
+    def http(self) -> HttpSettings:
+        return http_of(self.loaded.config)
+
     @property
     def url(self) -> str:
         """The URL that clients use. It is also the resource for which their tokens must be issued."""
-        http = self.loaded.config.http
+        http = self.http
         if http.url:
             return http.url if urlsplit(http.url).path else http.url + http.path
         return self.local
@@ -39,18 +45,18 @@ class Endpoint:
     @property
     def local(self) -> str:
         """The URL of the address itself."""
-        http = self.loaded.config.http
+        http = self.http
         return f"{'https' if http.certificate else 'http'}://{_in_url(self.host)}:{self.port}{http.path}"
 
     @property
     def health(self) -> str:
         """The URL at which the server of this address says that it is well, as this machine reaches it."""
         host = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104
-        return f"{'https' if self.loaded.config.http.certificate else 'http'}://{_in_url(host)}:{self.port}{HEALTH}"
+        return f"{'https' if self.http.certificate else 'http'}://{_in_url(host)}:{self.port}{HEALTH}"
 
     def check(self, *, authenticated: bool) -> None:
         """Raises: ConfigError if somebody could come in without a token, or read a token on its way."""
-        http = self.loaded.config.http
+        http = self.http
         inside = is_loopback(self.host)
         named = urlsplit(http.url or "").hostname
         place = "[http] host" if not inside else "[http] url"
@@ -91,13 +97,11 @@ class Endpoint:
     def _hosts(self) -> set[str]:
         """The hosts that we are known by. Any port goes with them, because ports may be forwarded."""
         hosts = {*IN_URLS} if _everywhere(self.host) else {*IN_URLS, _in_url(self.host).lower()}
-        return hosts | {
-            _in_url(named.lower()) for named in [urlsplit(self.loaded.config.http.url or "").hostname] if named
-        }
+        return hosts | {_in_url(named.lower()) for named in [urlsplit(self.http.url or "").hostname] if named}
 
     @cached_property
     def _origins(self) -> set[str]:
-        http = self.loaded.config.http
+        http = self.http
         parts = urlsplit(http.url or "")
         return {*http.origins, *filter(None, [origin_of(f"{parts.scheme}://{parts.netloc}")])}
 
@@ -106,7 +110,7 @@ class Endpoint:
 
     def tls(self) -> ssl.SSLContext | None:
         """The context for TLS, if it is configured. Raises: ConfigError if certificate and key cannot be used."""
-        http = self.loaded.config.http
+        http = self.http
         if http.certificate is None or http.key is None:
             return None
         certificate, key = (self.loaded.folder / path.expanduser() for path in (http.certificate, http.key))

@@ -43,7 +43,7 @@ class Entrance:
     ) -> None:
         self._app, self._endpoint, self._verifiers = app, endpoint, verifiers
         self._unready, self._pages = unready, pages
-        self._path = endpoint.loaded.config.http.path
+        self._path = endpoint.http.path
         required = RequireAuthMiddleware(self._named, verifiers.scopes, metadata)
         self._guarded = AuthenticationMiddleware(
             AuthContextMiddleware(required), BearerAuthBackend(verifiers), _unavailable

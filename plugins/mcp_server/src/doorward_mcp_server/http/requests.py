@@ -12,13 +12,14 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 import anyio
-from doorward.serving import PRINCIPAL, HttpSettings
+from doorward.serving import PRINCIPAL
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic_core import from_json
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from doorward_mcp_server.http.sessions import SESSION_ID, HttpSessions, Refused, nowhere
+from doorward_mcp_server.settings import HttpSettings
 from doorward_mcp_server.suspended_calls import STORED_RUN
 
 RUN_HEADER = b"doorward-run"

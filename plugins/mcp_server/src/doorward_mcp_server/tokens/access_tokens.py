@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import jwt
-from doorward.serving import OAuthSettings, seldom
+from doorward.serving import seldom
 from mcp.server.auth.provider import AccessToken
 
+from doorward_mcp_server.settings import OAuthSettings
 from doorward_mcp_server.tokens.issuer import Keys, Unavailable
 
 CLOCK_SKEW_SECONDS = 60

@@ -12,10 +12,12 @@ from urllib.parse import urlsplit
 import httpx2
 import jwt
 from doorward import ServerError
-from doorward.serving import OAuthSettings, is_loopback, seldom
+from doorward.serving import is_loopback, seldom
 from doorward_auth_kit import exchange
 from mcp.client.auth.utils import build_oauth_authorization_server_metadata_discovery_urls
 from starlette.authentication import AuthenticationError
+
+from doorward_mcp_server.settings import OAuthSettings
 
 RETRY_SECONDS = 30.0
 """Seconds between two fetches because of an unknown key. Anybody can send tokens that name one."""

@@ -9,6 +9,7 @@ from doorward import DoorwardError, Gateway, PluginError
 from doorward.serving import can_come_in, seldom
 from mcp.server.auth.provider import AccessToken, TokenVerifier
 
+from doorward_mcp_server.settings import http_of
 from doorward_mcp_server.tokens.access_tokens import AccessTokens
 from doorward_mcp_server.tokens.issuer import Unavailable
 from doorward_mcp_server.tokens.static_tokens import StaticTokens
@@ -19,7 +20,7 @@ class Verifiers:
 
     def __init__(self, gate: Gateway) -> None:
         self._gate = gate
-        oauth = gate.config.http.oauth
+        oauth = http_of(gate.config).oauth
         self.scopes: list[str] = oauth.scopes if oauth else []
         self._static = StaticTokens(gate.loaded, self.scopes)
         self._oauth = AccessTokens(oauth) if oauth else None
