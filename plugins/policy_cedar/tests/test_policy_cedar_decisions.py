@@ -123,6 +123,18 @@ def test_wrong_policies_stop_the_start(host: Any, tmp_path: Path, text: str, wro
 
 
 @pytest.mark.anyio
+async def test_a_relative_path_starts_where_the_configuration_lies(doorward_host: Any) -> None:
+    """Whatever folder the client starts the process in."""
+    (doorward_host.folder / "rules").mkdir()
+    (doorward_host.folder / "rules/all.cedar").write_text("forbid(principal, action, resource);")
+    doorward_host.install("plugin", "cedar", CedarPolicies)
+    config = CONFIG.replace("plugins = []", 'plugins = ["cedar"]') + '[hooks.cedar]\npolicies = "rules/all.cedar"\n'
+    async with doorward_host.gateway(config) as gate:
+        with pytest.raises(Refused):
+            await gate.call("weather.get_forecast", {"city": "Oslo"})
+
+
+@pytest.mark.anyio
 async def test_a_gateway_keeps_to_them(doorward_host: Any, tmp_path: Path) -> None:
     """A call that a policy forbids is refused with its name and reason; rules may deny what policies permit."""
     file = tmp_path / "policies.cedar"

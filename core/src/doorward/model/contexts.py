@@ -78,6 +78,7 @@ class PluginContext(Generic[SettingsT]):
     where the settings do not say. `redact` has a fetched value (a token) scrubbed from every output. Call it each time
     that one comes or goes: it is scrubbed until the call for which that happens has ended, and afterwards as long as it
     is one of the latest. It raises LimitExceeded, so that the request is not made, if calls in progress carry too many.
+    `folder` is where the configuration lies: relative paths in settings start there, `folder / path.expanduser()`.
 
     A plugin that owns tables of the configuration, or keys of servers, finds what they say in `tables`, by name, and by
     `server_key(SERVER, KEY)`: the value, or `None`; servers may change while a gateway is open. `members(NAMES, PLACE)`
@@ -110,6 +111,7 @@ class PluginContext(Generic[SettingsT]):
     members: Callable[[Iterable[str], str], Callable[[str], bool]] = _by_name
     policies: Mapping[str, Any] = field(default_factory=dict)
     store: Store | None = None
+    folder: Path = Path()
 
     def with_settings(self, settings: Other) -> PluginContext[Other]:
         """This context with other settings, for a driver that builds on another one and hands its context on."""

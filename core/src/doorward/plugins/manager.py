@@ -141,7 +141,7 @@ class Plugins:
 
         Raises: `raising`; what `settings` raises.
         """
-        context = PluginContext(name, self.settings(kind, name, loaded), state, **more)
+        context = PluginContext(name, self.settings(kind, name, loaded), state, folder=loaded.folder, **more)
         return self.constructed(kind, name, context, raising)
 
     def constructed(

@@ -77,6 +77,7 @@ class Auths:
             vault_key=key.reveal if key else None,
             origins=tuple(source.origins) if isinstance(source, HasOrigins) else (),
             per_principal=server.settings.per_principal,
+            folder=self._loaded.folder,
         )
         made = []
         for kind, (_, settings) in zip(self.kinds(server, principal), self.drivers(server, principal), strict=True):

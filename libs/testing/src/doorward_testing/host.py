@@ -89,7 +89,8 @@ class Host:
     ) -> Any:
         """A `PluginContext` with validated settings and a store in memory, to make a driver or a hook class by hand.
         `more` are any of its other fields: `url`, `origins`, `principal`, `per_principal`, …"""
-        given = {"state": self.folder, "redact": self.secrets(environ).redaction(), "store": MemoryStore(), **more}
+        redact = self.secrets(environ).redaction()
+        given = {"state": self.folder, "folder": self.folder, "redact": redact, "store": MemoryStore(), **more}
         return PluginContext(name, self.validated(model, settings, environ=environ), **given)
 
     def server(

@@ -87,7 +87,7 @@ class AuditLog:
 
     def __init__(self, context: PluginContext[AuditSettings]) -> None:
         settings = context.settings
-        self._path = log_path(settings, context.state)
+        self._path = log_path(settings, context.state, context.folder)
         self._lock = threading.Lock()
         self._waiting: deque[bytes] = deque()
         self.lost = 0
@@ -264,9 +264,9 @@ class ClosedAuditLog(AuditLog):
         return None
 
 
-def log_path(settings: AuditSettings, state: Path) -> Path:
+def log_path(settings: AuditSettings, state: Path, folder: Path) -> Path:
     """Where the log is."""
-    return (settings.path or state / "doorward.audit.jsonl").expanduser()
+    return folder / (settings.path or state / "doorward.audit.jsonl").expanduser()
 
 
 def _of_run(program: Program) -> dict[str, Any]:

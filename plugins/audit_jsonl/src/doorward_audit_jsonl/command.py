@@ -109,7 +109,8 @@ def _path(project: Project, log: Path | None) -> Path:
         loaded = project.load()
         place = f"{loaded.file} [hooks.audit_jsonl]"
         options = loaded.config.hooks.get("audit_jsonl", {})
-        log = log_path(validate(AuditSettings, options, secrets=loaded.secrets, place=place), loaded.state_folder())
+        settings = validate(AuditSettings, options, secrets=loaded.secrets, place=place)
+        log = log_path(settings, loaded.state_folder(), loaded.folder)
     if not all_files(log):
         hint = 'Nothing has been audited there. `plugins = ["audit_jsonl"]` in the configuration makes a log.'
         raise ConfigError("there is no audit log", place=str(log), hint=hint)

@@ -81,7 +81,8 @@ class SqliteCache:
     def __init__(self, context: PluginContext[SqliteSettings], *, clock: Callable[[], float] = time.time) -> None:
         self._settings, self._clock = context.settings, clock
         self._store: Store = context.store or MemoryStore()
-        self._earlier: Path | None = (context.settings.path or context.state / "programs.db").expanduser()
+        earlier = (context.settings.path or context.state / "programs.db").expanduser()
+        self._earlier: Path | None = context.folder / earlier
         self._waiting: list[_Put] = []
         self._new = 0
         self._writer: asyncio.Future[None] | None = None

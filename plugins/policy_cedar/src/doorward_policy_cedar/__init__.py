@@ -35,7 +35,7 @@ class CedarPolicies:
     Settings = CedarSettings
 
     def __init__(self, context: PluginContext[CedarSettings]) -> None:
-        file, place = context.settings.policies.expanduser(), "[hooks.cedar] policies"
+        file, place = context.folder / context.settings.policies.expanduser(), "[hooks.cedar] policies"
         try:
             with file.open("rb") as opened:
                 content = opened.read(_MAX_BYTES + 1)
@@ -43,7 +43,7 @@ class CedarPolicies:
                 raise ConfigError(f"{file} has more than {_MAX_BYTES // 2**20} MiB", place=place)
             self._policies = Policies(content.decode())
         except OSError as error:
-            hint = "Give the path of the file, from / on."
+            hint = "A relative path starts where the configuration lies."
             raise ConfigError(f"{file} cannot be read: {error.strerror}", place=place, hint=hint) from None
         except ValueError as error:
             raise ConfigError(f"{file}: {error}", place=place, hint="`cedar format` shows where.") from None

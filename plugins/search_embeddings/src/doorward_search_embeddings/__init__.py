@@ -24,7 +24,7 @@ class Embeddings(SearchView):
     Settings = EmbeddingSettings
 
     def __init__(self, context: PluginContext[EmbeddingSettings]) -> None:
-        self._settings = context.settings
+        self._settings, self._base = context.settings, context.folder
         self._model: Folder | Endpoint | None = None
 
     async def fingerprint(self) -> str:
@@ -48,7 +48,7 @@ class Embeddings(SearchView):
             if self._settings.folder is not None:
                 from doorward_search_embeddings.folder import Folder
 
-                self._model = Folder(self._settings.folder)
+                self._model = Folder(self._base / self._settings.folder.expanduser())
             else:
                 from doorward_search_embeddings.endpoint import Endpoint
 

@@ -55,7 +55,7 @@ class SqliteStore:
     lasts = True
 
     def __init__(self, context: PluginContext[SqliteSettings], *, clock: Callable[[], float] = time.time) -> None:
-        self._path = (context.settings.path or context.state / "store.db").expanduser()
+        self._path = context.folder / (context.settings.path or context.state / "store.db").expanduser()
         self._chosen = context.settings.path is not None
         hint = "What was stored begins anew. The file that was put aside may still hold some of it."
         self._file = SqliteFile(self._path, LAYOUT, event="store_put_aside", hint=hint)

@@ -54,7 +54,7 @@ class Telemetry:
     Settings = TelemetrySettings
 
     def __init__(self, context: PluginContext[TelemetrySettings]) -> None:
-        self._settings, self._state = context.settings, context.state
+        self._settings, self._state, self._folder = context.settings, context.state, context.folder
         if context.settings.endpoint is None and context.settings.metrics_token is None:
             raise ConfigError(
                 "telemetry has nobody to tell",
@@ -91,8 +91,8 @@ class Telemetry:
         if settings.audit:
             from doorward_telemetry.audit_export import AuditExport
 
-            path = settings.audit_path or self._state / "doorward.audit.jsonl"
-            self._audit = AuditExport(path.expanduser(), self._state / "telemetry.cursor", sending)
+            path = self._folder / (settings.audit_path or self._state / "doorward.audit.jsonl").expanduser()
+            self._audit = AuditExport(path, self._state / "telemetry.cursor", sending)
             self._audit.start()
 
     async def close(self) -> None:
