@@ -68,6 +68,12 @@ async def ended(host: Any, code: str, **more: Any) -> Any:
         await executor.close()
 
 
+@pytest.mark.parametrize("code", ["class A: pass\nA()", "class A: pass\nresult = A()", "class A: pass\n[A()]"])
+async def test_an_object_without_attributes_is_no_data(host: Any, code: str) -> None:
+    """It is shown as CPython shows it, which core explains; `{}` would look like an answer that is empty."""
+    assert await ended(host, code) in ("<A object>", ["<A object>"])
+
+
 VALUE = "the value has more than 100,000 parts"
 ARGUMENTS = "the arguments of a call are too large to be read"
 

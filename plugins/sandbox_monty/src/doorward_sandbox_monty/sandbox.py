@@ -197,6 +197,8 @@ class MontySandbox:
 def _without_proxies(value: Any, *, within: bool) -> Any:
     """A value with the attributes of a program's own objects in their place, also `within` it."""
     match value:
+        case monty.MontyClassProxy(name=name, attributes=attributes) if not attributes:
+            return f"<{name} object>"  # as CPython shows it; `{}` would look like data
         case monty.MontyClassProxy(attributes=attributes):
             return _without_proxies(dict(attributes), within=True)
         case monty.MontyStdTypeProxy(name=name):
