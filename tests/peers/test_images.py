@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from hashlib import sha256
@@ -156,23 +155,26 @@ async def test_over_standard_input(engine: Docker, image: str, tmp_path: Path) -
         assert await agent.value("6 * 7") == 42
 
 
+def unpacked(version: str, wheels: Path, folder: Path, *packages: str) -> list[str]:
+    """Packages of wheels alone, put by uv where a container of this Python finds them, which this machine need not have.
+    Returns: the options of `docker run`."""
+    uv = [find_uv_bin(), "pip", "install", "--quiet", "--no-index", "--only-binary", ":all:"]
+    found = ["--find-links", str(wheels), "--find-links", str(OTHERS), "--python-version", version]
+    environ = {**os.environ, "UV_CACHE_DIR": str(folder / "cache")}
+    subprocess.run([*uv, *found, "--target", str(folder / "site"), *packages], env=environ, check=True)
+    site = "/opt/doorward/lib/site"
+    variables = {"PYTHONPATH": site, "PATH": f"{site}/bin:/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp"}
+    return [f"--volume={folder}/site:{site}:ro", "--workdir=/tmp", *(f"--env={k}={v}" for k, v in variables.items())]
+
+
 async def test_on_the_python_of_a_container(engine: Docker, wheels: Path, tmp_path: Path) -> None:
     """Wheels alone, put there by uv, on a Python that this machine need not have; the server image has 3.13. CONTRACT:
     DEP-05."""
     version = "3.14"
     if not (CACHE / "debian-3.14/ready").is_file():
         pytest.skip("Debian's next release, which has Python 3.14, could not be had")
-    base, uv = (
-        engine.python(version),
-        [find_uv_bin(), "pip", "install", "--quiet", "--no-index", "--only-binary", ":all:"],
-    )
-    found = ["--find-links", str(wheels), "--find-links", str(OTHERS), "--python-version", version]
-    environ = {**os.environ, "UV_CACHE_DIR": str(tmp_path / "cache")}
-    subprocess.run([*uv, *found, "--target", str(tmp_path / "site"), "doorward[standard]"], env=environ, check=True)
+    base, given = engine.python(version), unpacked(version, wheels, tmp_path, "doorward[standard]")
     project = Project(tmp_path, "", {name: engine.environ[name] for name in ("DOCKER_HOST", "DOCKER_CONFIG")})
-    site = "/opt/doorward/lib/site"
-    variables = {"PYTHONPATH": site, "PATH": f"{site}/bin:/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp"}
-    given = [f"--volume={tmp_path}/site:{site}:ro", "--workdir=/tmp", *(f"--env={k}={v}" for k, v in variables.items())]
     command = [engine.program, "run", "--interactive", "--rm", *given, "--network", "none", base]
     async with project.stdio(command=[*command, "python3", "-m", "doorward", "serve", "--init"]) as agent:
         assert await agent.value("6 * 7") == 42
@@ -199,17 +201,16 @@ async def test_the_sandbox_is_built_of_a_python(engine: Docker, tmp_path: Path) 
 
 
 async def test_the_image_of_a_distribution(engine: Docker, wheels: Path, tmp_path: Path) -> None:
-    """What `dist build --image` writes of acme is built as it stands: it verifies itself by its lock, and serves
-    programs, with nothing to write but its volume. CONTRACT: DEP-02."""
-    version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    engine.python(version)
-    out = tmp_path / "out"
+    """What `dist build --image` writes of acme, for the Python that runs it, is built as it stands: it verifies itself
+    by its lock, and serves programs, with nothing to write but its volume. CONTRACT: DEP-02."""
+    version, out = "3.13", tmp_path / "out"
     found = others(version, out / "wheels")
-    command = [sys.executable, "-m", "doorward", "dist", "build", str(ROOT / "distributions/acme"), "--image"]
-    command += ["--out", str(out), "--wheels", str(wheels), "--wheels", str(found)]
-    environ = {**os.environ, "PIP_NO_INDEX": "1"}
-    ended = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
+    given = unpacked(version, wheels, tmp_path, "doorward[standard]", "doorward-dist[build]")
+    acme = ROOT / "distributions/acme"
+    given += [f"--volume={acme}:{acme}:ro", f"--volume={wheels}:{wheels}:ro", f"--volume={out}:{out}"]
+    command = ["run", "--rm", *given, "--network", "none", engine.python(version), "python3", "-m", "doorward"]
+    command += ["dist", "build", str(acme), "--image", "--out", str(out)]
+    engine(*command, "--wheels", str(wheels), "--wheels", str(found))
     shutil.copytree(wheels, found, dirs_exist_ok=True)
     (out / "doorward.toml").write_text("")
     image = engine.build("acme", out, "--build-arg", "PIP_NO_INDEX=1")
