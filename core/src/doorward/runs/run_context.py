@@ -13,19 +13,25 @@ from doorward.calls.binding import MAX_ARGUMENT_PARTS
 from doorward.calls.repeated_calls import RepeatedCalls
 from doorward.data.json_writing import exceeds
 from doorward.data.offload import is_large
+from doorward.data.values import beginning, size
 from doorward.host.logs import log
 from doorward.model.calls import File, Reply, TextRule
 from doorward.model.clock import Clock
-from doorward.model.errors import DoorwardError, InvalidArguments, LimitExceeded, Refused, SecretWithheld, StateError
+from doorward.model.errors import (
+    DoorwardError,
+    InvalidArguments,
+    LimitExceeded,
+    Refused,
+    SecretWithheld,
+    StateError,
+    UnknownName,
+)
 from doorward.model.layers import RunState
 from doorward.model.outcomes import Artefact
 from doorward.model.programs import Failure, Program
 from doorward.plugins.layers import RunView
 from doorward.runs.helper_context import MODULE
 from doorward.runs.run_files import RunFiles
-from doorward.runs.run_modules import RunModules
-from doorward.runs.run_notes import RunNotes
-from doorward.runs.run_output import RunOutput
 from doorward.runs.run_totals import RunTotals
 from doorward.runs.suspension import Suspension
 
@@ -36,8 +42,10 @@ if TYPE_CHECKING:
     from doorward.calls.withholding import Withholding
     from doorward.catalog.texts import FunctionTexts
     from doorward.model.calls import Call
+    from doorward.model.executors import Aliases
     from doorward.model.interaction import Client
     from doorward.model.outcomes import Outcome
+    from doorward.model.program_names import ProgramNames
     from doorward.model.recording import Interceptor, Recorder
     from doorward.model.usage import Usage
     from doorward.model.waits import Wait
@@ -50,36 +58,22 @@ MAX_CALLS_AT_ONCE = 64
 MAX_FAILURES = 100
 """Failed calls of one run that are remembered, to recognise them in the program's error."""
 
+MAX_NOTES = 20
+"""Notes of one run: a program may get a thousand lists, each with more to come."""
 
-class RunContext(RunModules):
+_LEFT_OUT = "there is more to note, which is left out"
+
+
+class RunContext:
     """The host's record of a run while it lasts, and the `Door` that its sandbox gets. It outlives the sandbox.
 
     Other modules report what happens to the run by calling a method; none of them writes its fields.
     """
 
     __slots__ = (
-        "_answers",
-        "_client",
-        "_clock",
-        "_executor",
-        "_failures",
-        "_files",
-        "_interceptor",
-        "_interrupted_call",
-        "_made",
-        "_notes",
-        "_output",
-        "_recorder",
-        "_repeated",
-        "_schema_hashes",
-        "_session",
-        "_slots",
-        "_state",
-        "_suspension",
-        "_totals",
-        "_view",
-        "_wants_text",
-        "_withheld",
+        "_about", "_answers", "_broker", "_client", "_clock", "_executor", "_failures", "_files", "_interceptor",
+        "_interrupted_call", "_made", "_modules", "_notes", "_printed", "_program", "_recorder", "_repeated", "_room",
+        "_schema_hashes", "_session", "_slots", "_state", "_suspension", "_totals", "_view", "_wants_text", "_withheld",
     )  # fmt: skip
 
     def __init__(
@@ -99,7 +93,7 @@ class RunContext(RunModules):
 
         from doorward.calls.client_requests import RunClient
 
-        super().__init__(program, broker, modules)
+        self._program, self._broker, self._modules = program, broker, modules
         self._recorder, self._interceptor = recorder, interceptor
         self._suspension = suspension or Suspension(recorder)
         self._totals = RunTotals()
@@ -117,12 +111,14 @@ class RunContext(RunModules):
         self._failures: dict[str, DoorwardError] = {}
         self._answers = broker.texts.answers()
         self._repeated = RepeatedCalls(program.limits)
-        self._notes = RunNotes()
+        self._notes: list[str] = []
+        self._about: set[str] = set()
         self._state = state or RunState()
         if recorder is not None:
             recorder.attach(self._state)
         self._view: RunView | None = None
-        self._output = RunOutput(program.limits.output_bytes)
+        self._printed: list[str] = []
+        self._room = program.limits.output_bytes
 
     @property
     def program(self) -> Program:
@@ -163,6 +159,44 @@ class RunContext(RunModules):
     def wants_text(self) -> TextRule:
         """See `Call.wants_text`."""
         return self._wants_text
+
+    # What its sandbox may import
+
+    async def prepare(self) -> None:
+        """See `Modules.prepare`."""
+        await self._modules.prepare(self._program.principal, self._program.code)
+
+    @property
+    def names(self) -> ProgramNames:
+        """See `Modules.names`."""
+        return self._modules.names
+
+    def members(self, server: str) -> Sequence[str] | None:
+        return self._modules.members(server, self._program.principal)
+
+    def stub(self, server: str, names: Sequence[str]) -> str:
+        return self._modules.stub(server, names, self._program.principal, self._program.language)
+
+    def aliases(self, code: str, *, everything: bool = False) -> Aliases:
+        servers = self._modules.usable_by(self._program.principal)
+        return self.names.aliases(self._program.language, code, servers, self._modules.has, everything=everything)
+
+    def absent(self, server: str) -> tuple[str, list[str]]:
+        """See `Modules.absent`."""
+        return self._modules.absent(server, self._program.principal)
+
+    def near(self, server: str, name: str) -> str:
+        """The hint for a function that the program does not find: why it is denied, if it is, or similar names."""
+        functions, principal = self._broker.functions, self._program.principal
+        bare, name = name, f"{server}.{name}"
+        try:
+            self._broker.permissions.check(self._program, functions.find(name, principal, near=False))
+        except UnknownName:
+            pass
+        except DoorwardError as error:
+            return str(error)
+        said = self._modules.said_of_helper(bare)
+        return said or functions.near(name, principal)
 
     # Its calls
 
@@ -301,13 +335,20 @@ class RunContext(RunModules):
     # What it leaves
 
     def print(self, text: str) -> bool:
-        return self._output.add(text)
+        if self._room <= 0:
+            return False
+        self._printed.append(beginning(text, self._room))
+        self._room -= size(text)
+        if self._room <= 0:
+            most = self._program.limits.output_bytes
+            self._printed.append(f"\n… more than {most} bytes of output; the rest was dropped")
+        return self._room > 0
 
     def begin(self, executor: str, *, repeats: bool) -> None:
         """Forget what was printed, and which times were read: this executor starts the program from the beginning. What
         it does not repeat cannot be resumed."""
         self._executor = executor
-        self._output = RunOutput(self._program.limits.output_bytes)
+        self._printed, self._room = [], self._program.limits.output_bytes
         if self._recorder is not None:
             self._recorder.begins(executor, repeats=repeats)
 
@@ -318,20 +359,22 @@ class RunContext(RunModules):
 
     @property
     def printed(self) -> str:
-        return self._output.text
+        return "".join(self._printed)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes for the reader of the answer, beside the value."""
-        return self._notes.all
+        return tuple(self._notes)
 
     def note(self, text: str, *, about: str = "") -> None:
         """Add a note to the answer of the run, once, as long as there are few; `about` says what it is about."""
-        self._notes.add(text, about)
+        self._about.add(about)
+        if text not in self._notes and len(self._notes) < MAX_NOTES:
+            self._notes.append(text if len(self._notes) + 1 < MAX_NOTES else _LEFT_OUT)
 
     def noted(self, about: str) -> bool:
         """Whether there is a note about this."""
-        return about in self._notes.about
+        return about in self._about
 
     def keep(self, content: bytes, type: str, name: str = "") -> Artefact:
         return self._files.leave(content, type, name)
