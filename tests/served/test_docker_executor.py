@@ -321,25 +321,19 @@ def test_a_killed_server_leaves_no_container(docked: Project, engine: Any) -> No
         engine.ask("DELETE", f"/containers/{container['Id']}?force=1")
 
 
-async def test_packages_and_figures(project: Project, engine: Any, docker_engine: Any) -> None:
-    """pandas, numpy and a figure of matplotlib, which is kept as an image. CONTRACT: EXE-17."""
-    if not engine.has(docker_engine.SCIENCE):
-        docker_engine.absent("a package index", "pip must be able to download pandas")
-    settings = engine.settings(engine.build(docker_engine.SCIENCE), pool=1, preload=["pandas", "numpy"])
-    use(project, **settings)
+async def test_packages(project: Project, engine: Any) -> None:
+    """What computes in C, imported ahead; pandas and figures: in `nsjail`. CONTRACT: EXE-17."""
+    if not engine.has(["numpy"]):
+        pytest.skip("a package index is absent: pip must be able to download numpy")
+    use(project, **engine.settings(engine.build(["numpy"]), pool=1, preload=["numpy"]))
     code = """
-import matplotlib.pyplot as plt
-import pandas as pd, shelf
+import numpy, shelf
 
-frame = pd.DataFrame(shelf.list_items(page=1)["items"])
-plt.plot(frame["id"])
-result = {"rows": len(frame), "sum": int(frame["id"].sum())}
+numbers = numpy.array([item["id"] for item in shelf.list_items(page=1)["items"]])
+result = {"rows": len(numbers), "sum": int(numbers.sum()), "inverse": float(numpy.linalg.inv([[2.0]])[0][0])}
 """
     async with project.stdio() as agent:
-        answer = await agent.run(code, timeout=60)
-        assert answer["ok"], answer
-        assert answer["value"] == {"rows": 10, "sum": 145}
-        assert [artefact["type"] for artefact in answer["artefacts"]] == ["image/png"]
+        assert await agent.value(code, timeout=60) == {"rows": 10, "sum": 145, "inverse": 0.5}
 
 
 async def test_podman_is_found(project: Project, docker_engine: Any) -> None:

@@ -276,10 +276,20 @@ async def test_sessions_keep_files_too(jailed: Agent) -> None:
     assert await jailed.value("import os\nos.path.exists('kept')") is False
 
 
+FIGURE = """
+import matplotlib.pyplot as plot, numpy, pandas, shelf
+
+frame = pandas.DataFrame([shelf.get_item(id=3)])
+plot.plot(frame["id"])
+plot.title("written with a font")
+result = [int(frame.id.sum()), float(numpy.linalg.inv([[2.0]])[0][0])]
+"""
+
+
 async def test_packages(api: Api, tmp_path: Path) -> None:
-    """`doorward sandbox build nsjail` installs what programs may import; before it the run says so. CONTRACT:
-    EXE-17."""
-    project = made(tmp_path, api, 'packages = ["numpy", "pandas"]\npreload = ["pandas"]')
+    """`doorward sandbox build nsjail` installs what programs may import, here pandas, and what wants fonts and folders
+    of its own for a figure, which is kept as an image; before it the run says so. CONTRACT: EXE-17."""
+    project = made(tmp_path, api, 'packages = ["pandas", "matplotlib"]\npreload = ["pandas"]')
     (project.folder / "program.py").write_text("1")
     before = json.loads(project.run("run", "--json", "program.py").stdout)
     assert "doorward sandbox build nsjail" in before["error"]["hint"]
@@ -288,7 +298,11 @@ async def test_packages(api: Api, tmp_path: Path) -> None:
         pytest.skip("a package registry is absent: none can be reached")
     assert built.returncode == 0, built.stderr
     async with project.stdio() as agent:
-        assert await agent.value("import pandas, shelf\nint(pandas.DataFrame([shelf.get_item(id=3)]).id.sum())") == 3
+        assert await agent.value("import sys\n'pandas' in sys.modules") is True
+        answer = await agent.run(FIGURE)
+        assert answer["ok"], answer
+        assert answer["value"] == [3, 0.5]
+        assert [artefact["type"] for artefact in answer["artefacts"]] == ["image/png"]
 
 
 @pytest.mark.slow
