@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import structlog
 from doorward import Function, Secret, Settings, StateError
 from doorward.configuration import load_config
 from doorward.engines import MemoryStore, Store
@@ -206,6 +207,27 @@ async def test_a_store_that_is_out_of_reach_disturbs_nobody() -> None:
     stored = (await read(store)).of(known)
     assert stored is not None
     assert stored.times == 1
+
+
+async def test_no_result_is_forgotten_before_it_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That functions are forgotten is said once; where the store takes nothing there is a bound all the same."""
+    monkeypatch.setattr(observations, "MAX_FUNCTIONS", 3)
+    monkeypatch.setattr(observations, "MAX_UNSTORED", 6)
+    store, known = MemoryStore(), [function(f"f{n}") for n in range(9)]
+    seen = Observations(store)
+    with structlog.testing.capture_logs() as logs:
+        for each in known[:6]:
+            seen.learn(each, {"a": 1})
+        assert not logs
+        assert await seen.flush() == {"weather"}
+        assert [each.name for each in known if seen.of(each)] == ["f3", "f4", "f5"]
+        assert len(await store.scan(observations.TABLE)) == 6
+        for each in known:
+            seen.learn(each, {"a": 1})
+        assert [each.name for each in known if seen.of(each)] == ["f3", "f4", "f5", "f6", "f7", "f8"]
+    assert [(line["event"], line["function"], line["stored"]) for line in logs] == [
+        ("observed_forgotten", "weather.f0", True)
+    ]
 
 
 async def test_it_holds_for_the_same_function_only(doorward_host: Any, source: type[Anything]) -> None:

@@ -26,7 +26,10 @@ SAMPLING_INTERVAL = 10
 """This many first results of a function are all looked at, later only one in so many: results look alike."""
 
 MAX_FUNCTIONS = 2000
-"""Functions whose shapes a process remembers."""
+"""Functions whose shapes a process remembers, besides those whose results are not stored yet."""
+
+MAX_UNSTORED = 2 * MAX_FUNCTIONS
+"""Functions that it remembers where the store takes nothing."""
 
 
 @dataclass(slots=True)
@@ -47,6 +50,7 @@ class Observations:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._known: OrderedDict[str, tuple[Function | None, Seen]] = OrderedDict()
+        self._has_forgotten = False
 
     async def read(self) -> None:
         """Know what is stored. Raises: StateError."""
@@ -77,8 +81,9 @@ class Observations:
         return known[1]
 
     async def flush(self, *, everything: bool = False) -> set[str]:
-        """Store the shapes that have changed, and with `everything` the counts of those that have not. Returns: the
-        servers of the functions whose shapes have changed."""
+        """Store the shapes that have changed, and with `everything`, or before any are forgotten, the counts of those
+        that have not. Returns: the servers of the functions whose shapes have changed."""
+        everything = everything or len(self._known) > MAX_FUNCTIONS
         due = {name: seen for name, (_, seen) in self._known.items() if seen.new and (seen.changed or everything)}
         if not due:
             return set()
@@ -90,6 +95,9 @@ class Observations:
             return set()
         for name, new in stored.items():
             due[name].new -= new
+        for name in [name for name, (_, seen) in self._known.items() if not seen.new]:
+            if len(self._known) > MAX_FUNCTIONS:
+                self._forget(name)
         return changed
 
     async def _store_merged(self, due: Mapping[str, Seen]) -> dict[str, int]:
@@ -116,8 +124,16 @@ class Observations:
     def _remember(self, name: str, function: Function | None, seen: Seen) -> None:
         self._known[name] = function, seen
         self._known.move_to_end(name)
-        if len(self._known) > MAX_FUNCTIONS:
-            self._known.popitem(last=False)
+        oldest = next(iter(self._known))
+        if len(self._known) > (MAX_UNSTORED if self._known[oldest][1].new else MAX_FUNCTIONS):
+            self._forget(oldest)
+
+    def _forget(self, name: str) -> None:
+        _, seen = self._known.pop(name)
+        if not self._has_forgotten:
+            self._has_forgotten = True
+            hint = "Functions whose last results are the oldest are described without them until they answer again."
+            log.warning("observed_forgotten", most=MAX_FUNCTIONS, function=name, stored=not seen.new, hint=hint)
 
 
 async def clear(store: Store) -> int:
