@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import structlog
-from doorward import ConfigError, Finding, PluginError, ServerError, hookimpl
+from doorward import ConfigError, Finding, PluginError, Refused, ServerError, hookimpl
 from doorward.config.installed_plugins import Index
 from doorward.plugins.manager import Plugins
 from doorward.serving import RawTool
@@ -179,6 +179,30 @@ async def test_a_guard_may_refuse_by_an_error(doorward_host: Any) -> None:
     ) as gate:
         error = (await gate.execute("await weather.get_forecast(city='Oslo')")).error
     assert "closed today" in error.message
+
+
+@pytest.mark.parametrize(
+    ("hook", "waits"),
+    [
+        *((hook, False) for hook in ("guard_program", "guard_call", "guard_result", "change_result")),
+        ("guard_program", True),
+    ],
+)
+async def test_a_refusal_that_is_raised_names_its_plugin_once(doorward_host: Any, hook: str, waits: bool) -> None:
+    """As one that is answered does, each time that the same error is raised."""
+    refused = Refused("not on Mondays", hint="Come back.")
+
+    async def later(self: Any) -> Any:
+        raise refused
+
+    later.__name__ = hook
+    guard = type("Later", (), {hook: hookimpl(later)})() if waits else raising(hook, refused)
+    async with configured(doorward_host, guard=guard) as gate:
+        for _ in range(2):
+            error = (await gate.execute("await weather.get_forecast(city='Oslo')")).error
+            assert error.message.count("not on Mondays (plugin 'guard' of test-plugin 1.0)") == 1
+            assert error.message.count("test-plugin") == 1
+            assert error.hint == "Come back."
 
 
 @pytest.mark.parametrize("error", [KeyError("s3cret"), ConfigError("no table of names")])

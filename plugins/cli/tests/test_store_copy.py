@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import anyio
 import pytest
 from doorward import StateError
 from doorward.engines import Append, Delete, Lease, MemoryStore, Put, PutBlob
 from doorward_cli import store_copy
 from doorward_cli.store_copy import copied, counted, read
+from doorward_testing import Cli
 
 pytestmark = pytest.mark.anyio
 
@@ -109,3 +111,24 @@ async def test_a_row_that_is_about_to_end_may_be_gone() -> None:
     await target.commit(Put("t", "gone in the source", b"1", ttl=5))
     assert (await copied(source, target))["records of 't'"] >= 2
     del now
+
+
+def test_a_store_that_is_not_there_is_no_store_of_nothing(project: Cli, doorward_host: Any) -> None:
+    """Neither one that ends with this process, nor one in which nothing was ever stored."""
+    store = MemoryStore()
+
+    class Shared(MemoryStore):
+        lasts = True
+
+        def __init__(self, context: Any) -> None:
+            self.__dict__ = store.__dict__
+
+    missing = project("store", "check")
+    assert missing.code != 0
+    assert "no store is installed and configured that outlasts this process" in missing.err
+    doorward_host.install("store", "shared", Shared)
+    empty = project("store", "check", "shared")
+    assert empty.code != 0
+    assert "nothing is stored in the store 'shared': it is not there" in empty.err
+    anyio.run(store.commit, Put("table", "key", b"value"))
+    assert project("store", "check", "shared", "--json").json["records of 'table'"] == 1

@@ -26,6 +26,9 @@ from doorward.plugins.traces import FollowedCall
 _GUARDS = ("guard_call", "guard_result")
 """Hooks with one answer, which refuses."""
 
+_REFUSING = (*_GUARDS, "guard_program", "change_result")
+"""Hooks whose own errors refuse: they name the plugin, as its answers do."""
+
 
 class Hooks(pluggy.PluginManager):
     """pluggy's manager of all hooks: `hooks.hook.guard_call(call=…)`."""
@@ -122,6 +125,8 @@ def _in_its_place(failures: Failures, plugin: PluginId, hook: str, error: Except
     is_its_own = isinstance(error, DoorwardError)
     if is_its_own and hook not in OBSERVERS | ADDITIONS:
         why = error
+        if isinstance(why, DoorwardError) and hook in _REFUSING:
+            why.message = Refusal(why.message, plugin).signed
     else:
         event = "observer_failed" if hook in OBSERVERS else "plugin_failed"
         why = failures.told(plugin, hook, error, event=event)

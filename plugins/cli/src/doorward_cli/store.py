@@ -34,19 +34,31 @@ def forget(project: Project, table: str, key: str | None) -> None:
 @click.argument("name", default="")
 def check(project: Project, name: str) -> None:
     """Read all that is stored, and count it: in the store that is configured, or that called NAME. Its tables are
-    brought to the version of this Doorward.
+    brought to the version of this Doorward. It is an error if nothing is stored there.
     """
     tell_counts(project, anyio.run(_check, project, name))
 
 
 async def _check(project: Project, name: str) -> dict[str, int]:
     """How many rows there are. Raises: DoorwardError."""
+    from doorward import StateError
     from doorward.administration import open_store
 
     from doorward_cli.store_copy import counted, read
 
     async with open_store(project.load(), name) as store:
-        return counted(await read(store))
+        if not store.lasts:
+            raise StateError(
+                "no store is installed and configured that outlasts this process",
+                hint="Name one as `store`, or install its extra: `doorward doctor` says which.",
+            )
+        counts = counted(await read(store))
+    if not any(counts.values()):  # to read makes no store, so one that is not there is empty
+        raise StateError(
+            f"nothing is stored in the store{f' {name!r}' if name else ''}: it is not there, or another one is meant",
+            hint="Look at [stores] and `state` in doorward.toml. A store is made when something is stored first.",
+        )
+    return counts
 
 
 @store.command()
