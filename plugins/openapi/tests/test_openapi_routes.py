@@ -249,6 +249,24 @@ async def test_openapi_a_variable_may_span_parts_of_the_path(locks: Any, version
                 await gate.call("u.get_lock", {"scope": given, "name": "n"})
 
 
+@pytest.mark.parametrize(("example", "sent"), [("opa/examples/servers", "app/allow"), ("servers", "app%2Fallow")])
+async def test_openapi_reserved_characters_with_an_example_of_several_parts(
+    host: Any, upstream: Any, example: str, sent: str
+) -> None:
+    """`allowReserved` alone leaves a path value one part; one whose own example has slashes is several, as in Open
+    Policy Agent's document."""
+    host.install("source", "openapi", OpenAPI)
+    about = {"name": "path", "in": "path", "required": True, "allowReserved": True, "example": example}
+    get = {"operationId": "get", "parameters": [{**about, "schema": {"type": "string"}}]}
+    document = {"openapi": "3.0.3", "info": {"title": "t", "version": "1"}, "paths": {"/data/{path}": {"get": get}}}
+    (host.folder / "openapi.json").write_text(json.dumps(document))
+    server = f'[servers.u]\nsource = "openapi"\nspec = "openapi.json"\nbase_url = "{upstream.url}"\n'
+    async with host.gateway(f'cache = "none"\nplugins = []\n{server}') as gate:
+        assert (await gate.call("u.get", {"path": "app/allow"}))["path"] == f"/data/{sent}"
+        with pytest.raises(InvalidArguments):
+            await gate.call("u.get", {"path": "app/../admin"})
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "arguments", "meant"),

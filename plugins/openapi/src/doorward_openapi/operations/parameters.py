@@ -126,7 +126,8 @@ def keyword(parameter: Mapping[str, Any], file: str, schemas: Schemas) -> Keywor
     schema = described(schemas.convert(node, file), parameter)
     if not wire.get("json") and (form := schemas.binaries.found(node, file).base64):
         wire["base64"] = form
-    if where == "path" and parameter.get(SLASHES) is True and not wire and schema.get("type") == "string":
+    spans = parameter.get(SLASHES) is True or (wire.get("reserved") and "/" in str(parameter.get("example")))
+    if where == "path" and spans and wire.keys() <= {"reserved"} and schema.get("type") == "string":
         wire["slashes"] = True
     if parameter.get("allowEmptyValue") is True and where == "query":
         wire["empty"] = True
