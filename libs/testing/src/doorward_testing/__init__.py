@@ -5,43 +5,57 @@ executor) and `cli` (runs command lines there). Names are loaded when first used
 coverage begins.
 """
 
-from doorward.exports import Exports
+from __future__ import annotations
 
-_EXPORTS = Exports(
-    __name__,
-    {
-        "checks": "check_driver check_light_import",
-        "command_line": "Cli CommandEnded StartDoorward ended",
-        "commands": "Commands",
-        "conformance.additions": "AdditionConformance",
-        "conformance.agent_tools": "AgentToolConformance",
-        "conformance.auths": "AuthConformance",
-        "conformance.base": "only require",
-        "conformance.caches": "CacheConformance",
-        "conformance.commands": "CommandConformance",
-        "conformance.deciders": "DeciderConformance",
-        "conformance.distributions": "DistributionConformance",
-        "conformance.echo": "Request",
-        "conformance.exporters": "ExporterConformance",
-        "conformance.guards": "GuardConformance",
-        "conformance.hooks": "HookConformance ODD_TEXTS ask call_of",
-        "conformance.layers": "LayerConformance run_of",
-        "conformance.observers": "ObserverConformance",
-        "conformance.result_changes": "ResultChangeConformance",
-        "conformance.search_engines": "SearchEngineConformance",
-        "conformance.search_views": "SearchViewConformance",
-        "conformance.secret_schemes": "SecretSchemeConformance",
-        "conformance.sources": "SourceConformance",
-        "conformance.store": "StoreConformance",
-        "counting": "counted_functions",
-        "cpython": "FullPythonConformance",
-        "door": "Door",
-        "executors": "ExecutorConformance",
-        "host": "Host",
-        "ports": "reserve_port",
-        "shared_executor": "SharedExecutor",
-        "stores": "CatalogStoreConformance",
-    },
-)
-__all__ = [*_EXPORTS.places]
-__getattr__ = _EXPORTS.load
+import importlib
+from typing import Any
+
+_MODULE_OF = {
+    "AdditionConformance": "conformance.additions",
+    "AgentToolConformance": "conformance.agent_tools",
+    "AuthConformance": "conformance.auths",
+    "CacheConformance": "conformance.caches",
+    "CatalogStoreConformance": "stores",
+    "Cli": "command_line",
+    "CommandConformance": "conformance.commands",
+    "CommandEnded": "command_line",
+    "Commands": "commands",
+    "DeciderConformance": "conformance.deciders",
+    "DistributionConformance": "conformance.distributions",
+    "Door": "door",
+    "ExecutorConformance": "executors",
+    "ExporterConformance": "conformance.exporters",
+    "FullPythonConformance": "cpython",
+    "GuardConformance": "conformance.guards",
+    "HookConformance": "conformance.hooks",
+    "Host": "host",
+    "LayerConformance": "conformance.layers",
+    "ODD_TEXTS": "conformance.hooks",
+    "ObserverConformance": "conformance.observers",
+    "Request": "conformance.echo",
+    "ResultChangeConformance": "conformance.result_changes",
+    "SearchEngineConformance": "conformance.search_engines",
+    "SearchViewConformance": "conformance.search_views",
+    "SecretSchemeConformance": "conformance.secret_schemes",
+    "SharedExecutor": "shared_executor",
+    "SourceConformance": "conformance.sources",
+    "StartDoorward": "command_line",
+    "StoreConformance": "conformance.store",
+    "ask": "conformance.hooks",
+    "call_of": "conformance.hooks",
+    "check_driver": "checks",
+    "check_light_import": "checks",
+    "counted_functions": "counting",
+    "ended": "command_line",
+    "only": "conformance.base",
+    "require": "conformance.base",
+    "reserve_port": "ports",
+    "run_of": "conformance.layers",
+}
+__all__ = [*_MODULE_OF]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULE_OF:
+        return getattr(importlib.import_module(f"doorward_testing.{_MODULE_OF[name]}"), name)
+    raise AttributeError(f"module 'doorward_testing' has no attribute {name!r}")
