@@ -319,11 +319,11 @@ def test_json_snippets_parse(snippet: Snippet) -> None:
 
 
 def test_the_20_lines_are_the_example() -> None:
-    """The plugin of the README is the file that is tested."""
+    """The plugin of docs/start.md is the file that is tested."""
     example = text_of("examples/plugin_in_20_lines.py")
-    shown = next(s.text for s in snippets("python") if s.page == "README.md" and "class Notes" in s.text)
+    shown = next(s.text for s in snippets("python") if s.page == "docs/start.md" and "class Notes:" in s.text)
     assert shown.strip() == example[example.index('"""', 3) + 3 :].strip()
-    entry = next(s.text for s in snippets("toml") if s.page == "README.md" and "entry-points" in s.text)
+    entry = next(s.text for s in snippets("toml") if s.page == "docs/start.md" and "plugin_in_20_lines" in s.text)
     assert (
         entry.split()
         == [
@@ -338,6 +338,7 @@ def test_the_20_lines_are_the_example() -> None:
 def test_the_tests_are_run_by_make_test() -> None:
     """The README names the command that runs them, and the one that runs all. CONTRACT: TST-01."""
     text = README.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 120, "it is read in two minutes"
     assert "$ make test" in text
     assert "`make test-all`" in text
     rules = dict(re.findall(r"^([a-z-]+): .*\n((?:\t.*\n)+)", text_of("Makefile"), re.MULTILINE))
@@ -350,11 +351,11 @@ def test_the_tests_are_run_by_make_test() -> None:
 
 
 def test_tools_of_the_readme_are_those_served() -> None:
-    """The README names each tool that `doorward[standard]` always has, with its arguments, optional ones with a question
+    """docs/start.md names each tool that `doorward[standard]` always has, with its arguments, optional ones with a question
     mark."""
     from doorward_mcp_server.tools import TOOLS
 
-    table = rows("README.md", "## What the agent sees")
+    table = rows("docs/start.md", "## What the agent sees")
     always = AgentTool.offered  # what it is where nothing is said
     tools = [tool for tool in TOOLS if tool.description and (tool.offered is always or tool.name == "run_cached_code")]
     assert list(table)[::-1][1:] == [tool.name for tool in tools]
@@ -641,14 +642,14 @@ def test_the_quick_start_of_mcp_servers_works(ran: Callable[..., str], tmp_path:
 def test_the_library_snippet_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The README's program that uses Doorward as a library runs as it is printed. CONTRACT: EXE-18, CAC-02."""
+    """The program of docs/start.md that uses Doorward as a library runs as it is printed. CONTRACT: EXE-18, CAC-02."""
     (tmp_path / "hello.json").write_text(json.dumps(HELLO))
     (tmp_path / "doorward.toml").write_text(
         'state = "state"\n[servers.greeter]\nsource = "openapi"\nspec = "hello.json"\n'
     )
     monkeypatch.chdir(tmp_path)
-    snippet = next(s.text for s in snippets("python") if s.page == "README.md" and "Gateway.open" in s.text)
-    exec(compile(snippet, "README.md", "exec"), {"__name__": "readme"})
+    snippet = next(s.text for s in snippets("python") if s.page == "docs/start.md" and "Gateway.open" in s.text)
+    exec(compile(snippet, "docs/start.md", "exec"), {"__name__": "readme"})
     assert capsys.readouterr().out.split() == ["1", "0"]  # a function that reads is found by "list"
 
 
