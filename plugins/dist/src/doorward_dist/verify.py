@@ -13,6 +13,7 @@ import site
 import sys
 import sysconfig
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import Distribution as Installed
 from importlib.metadata import distribution, distributions
@@ -21,7 +22,7 @@ from pathlib import Path
 from doorward import ConfigError
 from doorward.configuration import canonical, installed
 
-from doorward_dist.distribution import Distribution
+from doorward_dist.distribution import Distribution, find_active, raw_manifest
 from doorward_dist.installed import below, pins, version
 from doorward_dist.lock import Locked
 from doorward_dist.pinned_files import BY_RECORD, file_problems, recorded_files
@@ -49,13 +50,18 @@ def verify(lock: Mapping[str, Locked] | None = None) -> Iterator[Finding]:
         found = active()
     except ConfigError as error:
         yield Finding(str(error), error.hint or "")
+        # A file that was changed may be why its manifest cannot be read whole: what else is wrong is told, too.
+        with suppress(ConfigError):
+            if entry := find_active(installed()):
+                yield from _files(entry.distribution, raw_manifest(entry).get("files", {}), lock or {})
+                yield from _open_to_others(entry.distribution)
         yield from _start()
         return
     yield from files(found, lock or {})
     if lock is not None:
         yield from _unlike(found, lock)
     yield from _start()
-    yield from _open_to_others(found)
+    yield from _open_to_others(found.entry.distribution)
 
 
 def files(found: Distribution, lock: Mapping[str, Locked]) -> Iterator[Finding]:
@@ -66,9 +72,14 @@ def files(found: Distribution, lock: Mapping[str, Locked]) -> Iterator[Finding]:
             yield Finding(
                 f"{pin.name} {pin.installed} is not the pinned {pin.requirement}", "Install the pinned version."
             )
+    yield from _files(found.entry.distribution, {name: pin.files for name, pin in pinned.items()}, lock)
+
+
+def _files(package: str, pinned: Mapping[str, str], lock: Mapping[str, Locked]) -> Iterator[Finding]:
+    """What is wrong with the files of a package and of all below it, of which some are pinned by hashes."""
     claims = installed()
-    for name in sorted(below(found.entry.distribution)):
-        hashes = [pinned[name].files if name in pinned else BY_RECORD]
+    for name in sorted(below(package)):
+        hashes = [pinned.get(name, BY_RECORD)]
         if name in lock and lock[name].files and lock[name].version == version(name):
             hashes = [*(each for each in hashes if each != BY_RECORD), lock[name].files]
         also = [entry.point.dist for entry in claims if canonical(entry.distribution) == name]
@@ -131,9 +142,9 @@ def _start() -> Iterator[Finding]:
             yield Finding(f"{module} is run at each start: {spec.origin}", "Remove it.")
 
 
-def _open_to_others(found: Distribution) -> Iterator[Finding]:
+def _open_to_others(package: str) -> Iterator[Finding]:
     """What this user may change, and what nobody has installed but Python runs at each start."""
-    packages = [distribution(name) for name in sorted(below(found.entry.distribution)) if version(name)]
+    packages = [distribution(name) for name in sorted(below(package)) if version(name)]
     folders = {str(each.locate_file("")) for each in packages}
     places = [*sorted({*folders, sys.prefix, os.path.dirname(sys.executable), _STDLIB}), *map(_open_file, packages)]
     for place in places:
