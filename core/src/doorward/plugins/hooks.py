@@ -117,15 +117,13 @@ def _in_its_place(failures: Failures, plugin: PluginId, hook: str, error: Except
     """
     if hook == "resolve_secret":  # not even the log has it
         raise error if isinstance(error, ConfigError) else PluginError(failed(plugin, hook, error)) from None
-    if isinstance(
-        error, (ApiError, ToolError)
-    ):  # of a call that the hook made: nobody may take it for one of this call
+    if isinstance(error, (ApiError, ToolError)):  # of a call that the hook made itself, not of this one
         unfit = Unfit(type(error).__name__)
         unfit.__cause__, error = error, unfit
     is_its_own = isinstance(error, DoorwardError)
-    if is_its_own and hook not in OBSERVERS | ADDITIONS:
+    if isinstance(error, DoorwardError) and hook not in OBSERVERS | ADDITIONS:
         why = error
-        if isinstance(why, DoorwardError) and hook in _REFUSING:
+        if hook in _REFUSING:
             why.message = Refusal(why.message, plugin).signed
     else:
         event = "observer_failed" if hook in OBSERVERS else "plugin_failed"
