@@ -129,6 +129,7 @@ def project(cli: Cli, doorward_host: Any) -> Cli:
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trials_of_limits, "DEADLINE_SECONDS", 0.3)
+    monkeypatch.setattr(trials_of_limits, "GONE_SECONDS", 1.0)
 
 
 @pytest.fixture
