@@ -158,7 +158,7 @@ async def test_what_is_learnt_while_it_is_stored_is_stored_the_next_time() -> No
     known = function("f")
 
     class Busy(MemoryStore):
-        async def commit(self, *changes: Any, fences: Any = ()) -> int:
+        async def commit(self, *changes: Any, fences: Any = (), sync: bool = False) -> int:
             seen.learn(known, {"a": 1, "b": 1})
             return await super().commit(*changes, fences=fences)
 
@@ -192,7 +192,7 @@ async def test_a_store_that_is_out_of_reach_disturbs_nobody() -> None:
     class Away(MemoryStore):
         away = True
 
-        async def commit(self, *changes: Any, fences: Any = ()) -> int:
+        async def commit(self, *changes: Any, fences: Any = (), sync: bool = False) -> int:
             if self.away:
                 raise StateError("the store is out of reach")
             return await super().commit(*changes, fences=fences)

@@ -12,12 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import doorward_store_sqlite
 import pytest
 import structlog
 from doorward import PluginContext, StateError
 from doorward.configuration import Secrets, validate
 from doorward.engines import Append, Notify, Put, PutBlob
-from doorward_store_sqlite import SqliteStore
+from doorward_store_sqlite import SqliteStore, statements
 from doorward_store_sqlite.sqlite_file import SqliteFile
 from doorward_store_sqlite.sqlite_layout import SqliteLayout
 from doorward_store_sqlite.tables import LAYOUT
@@ -292,3 +293,23 @@ def test_the_tables_are_those_of_sqlite_utils(tmp_path: Path) -> None:
             db.close()
 
     assert made("new.db", LAYOUT) == made("stepped.db", replace(LAYOUT, made=""))
+
+
+async def test_a_commit_survives_a_power_cut_if_it_is_asked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It alone waits for the disk, and for the name of a new file."""
+    levels: list[int] = []
+    synced: list[Path] = []
+    make = statements.make
+
+    def noted(db: sqlite3.Connection, *made: Any) -> None:
+        levels.append(db.execute("PRAGMA synchronous").fetchone()[0])
+        make(db, *made)
+
+    monkeypatch.setattr(statements, "make", noted)
+    monkeypatch.setattr(doorward_store_sqlite, "sync_names", synced.append)
+    stored = store(tmp_path)
+    for sync in (False, True, True, False):
+        await stored.commit(Put("t", "k", b""), sync=sync)
+    await stored.close()
+    assert levels == [1, 2, 2, 1]
+    assert synced == [tmp_path]

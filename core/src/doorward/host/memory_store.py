@@ -47,7 +47,7 @@ class MemoryStore:
         self._topics: dict[str, int] = {}
         self._woken: dict[str, asyncio.Event] = {}
 
-    async def commit(self, *changes: Change, fences: Sequence[Lease] = ()) -> int:
+    async def commit(self, *changes: Change, fences: Sequence[Lease] = (), sync: bool = False) -> int:
         require_once(changes)
         for lease in fences:
             self._require_held(lease)

@@ -141,10 +141,11 @@ class Store(Protocol):
         """Do nothing that can fail or wait. `context` is a `PluginContext`, which has a store itself."""
         ...
 
-    async def commit(self, *changes: Change, fences: Sequence[Lease] = ()) -> int:
+    async def commit(self, *changes: Change, fences: Sequence[Lease] = (), sync: bool = False) -> int:
         """Make all changes or none, in one step that others see as a whole; it has survived a kill of the process when
-        this returns. One commit names each record, log and blob at most once. A commit that is cancelled may have been
-        made or not. One of no changes is made every few minutes: it is the time to remove what has expired.
+        this returns, and with `sync` a power cut, too. One commit names each record, log and blob at most once. A
+        commit that is cancelled may have been made or not. One of no changes is made every few minutes: it is the time
+        to remove what has expired.
 
         Returns: the version of the records that it stored.
         Raises: Conflict; StaleLease if any of `fences` is stale; ValueError for something that is named twice.

@@ -111,9 +111,9 @@ class PostgresStore:
         self._woken: dict[str, asyncio.Event] = {}
         self._swept = -SWEEP_SECONDS
 
-    async def commit(self, *changes: Change, fences: Sequence[Lease] = ()) -> int:
+    async def commit(self, *changes: Change, fences: Sequence[Lease] = (), sync: bool = False) -> int:
         require_once(changes)
-        version = await self._tried(lambda db: self._commit(db, changes, fences))
+        version = await self._tried(lambda db: self._commit(db, changes, fences, sync))
         for change in changes:
             if isinstance(change, Notify):
                 self._wake(_digest(change.topic))
@@ -124,7 +124,7 @@ class PostgresStore:
         return version
 
     async def _commit(
-        self, db: psycopg.AsyncConnection[Any], changes: Sequence[Change], fences: Sequence[Lease]
+        self, db: psycopg.AsyncConnection[Any], changes: Sequence[Change], fences: Sequence[Lease], sync: bool
     ) -> int:
         """Make all changes in one transaction. Raises: Conflict, StaleLease, _Unknown, psycopg.Error."""
         began: tuple[int, str] | None = None
@@ -136,6 +136,8 @@ class PostgresStore:
         try:
             async with db.pipeline(), db.transaction():
                 await db.execute(statements.WAIT.format(int(self._settings.wait * 1000)).encode())
+                if sync:
+                    await db.execute(statements.SYNC.encode())
                 await do(statements.LOCK, keys=sorted({*map(_lock, changes)}))
                 await do(statements.NEXT)
                 for lease in fences:

@@ -50,6 +50,7 @@ SET_LAYOUT = "WITH old AS (DELETE FROM doorward.layout) INSERT INTO doorward.lay
 # that name the same, the later one has the higher version, and none of them waits for the other in a circle.
 LOCK = "SELECT pg_advisory_xact_lock(key) FROM (SELECT unnest(%(keys)s::bigint[]) AS key ORDER BY 1) AS sorted"
 WAIT = "SET LOCAL lock_timeout = '{}ms'"
+SYNC = "SET LOCAL synchronous_commit = on"
 NEXT = "SELECT nextval('doorward.versions')"
 NUMBERS = "SELECT currval('doorward.versions'), pg_current_xact_id()::text"
 STATUS = "SELECT pg_xact_status(%(transaction)s::xid8)"

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from doorward import ConfigError, Settings, StateError
 from doorward.engines import Blob, Change, Lease, Named, Notify, Record, StaleLease, require_once
+from doorward.files import sync_names
 from pydantic import Field
 
 from doorward_store_sqlite import statements
@@ -65,7 +66,7 @@ class SqliteStore:
         self._woken: dict[str, asyncio.Event] = {}
         self._swept: float | None = None
 
-    async def commit(self, *changes: Change, fences: Sequence[Lease] = ()) -> int:
+    async def commit(self, *changes: Change, fences: Sequence[Lease] = (), sync: bool = False) -> int:
         require_once(changes)
         if not changes and not fences:
             return await self._writer.run(self._forget_expired)
@@ -80,7 +81,7 @@ class SqliteStore:
                 statements.make(db, change, version, now)
             return version
 
-        version = await self._write(commit)
+        version = await self._write(commit, sync=sync)
         for change in changes:
             if isinstance(change, Notify):
                 self._woken.pop(change.topic, asyncio.Event()).set()
@@ -141,10 +142,12 @@ class SqliteStore:
     async def close(self) -> None:
         await asyncio.gather(self._writer.end(), self._reader.end())
 
-    async def _write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def _write(self, work: Callable[[sqlite3.Connection], T], *, sync: bool = False) -> T:
         def write() -> T:
-            with self._errors(self._writer), _transaction(self._writer.made(self._refuse_other), "IMMEDIATE") as db:
-                return work(db)
+            with self._errors(self._writer):
+                db = self._writer.made(self._refuse_other)
+                with self._writer.synced() if sync else contextlib.nullcontext(), _transaction(db, "IMMEDIATE"):
+                    return work(db)
 
         return await self._writer.run(write)
 
@@ -201,6 +204,7 @@ class _Connection:
         self._thread = ThreadPoolExecutor(1, "doorward-store")
         self._db: sqlite3.Connection | None = None
         self._place: tuple[int, int] | None = None
+        self._synced: tuple[int, int] | None = None
 
     async def run(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
@@ -228,6 +232,20 @@ class _Connection:
         db.execute(f"PRAGMA synchronous = {self._sync}")
         db.execute("PRAGMA secure_delete = ON")  # what is deleted is forgotten
         return db
+
+    @contextlib.contextmanager
+    def synced(self) -> Iterator[None]:
+        """What is committed within is on the disk afterwards, and so are the names of its files."""
+        assert self._db is not None
+        self._db.execute("PRAGMA synchronous = FULL")
+        try:
+            yield
+            if self._synced != self._place:
+                sync_names(self._file.path.parent)
+                self._synced = self._place
+        finally:
+            with contextlib.suppress(sqlite3.Error):
+                self._db.execute(f"PRAGMA synchronous = {self._sync}")
 
     def close(self) -> None:
         if self._db is not None:

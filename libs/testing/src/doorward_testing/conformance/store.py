@@ -89,7 +89,7 @@ class StoreConformance(DriverConformance):
         store = self.store(host)
         require(await store.get("t", "k") is None, "a new store has a record")
         for value in (b"", b"\0\xff", b"x" * 2**20):
-            version = await store.commit(Put("t", "k", value))
+            version = await store.commit(Put("t", "k", value), sync=not value)
             found = await store.get("t", "k")
             require(found is not None and found.value == value, f"{len(value)} bytes came back as others")
             require(found.version == version and found.key == "k", "commit returned another version than that stored")
