@@ -16,7 +16,7 @@ DEADLINE_SECONDS = 0.4
 """The time of the program of the probe `deadline`."""
 
 GONE_SECONDS = 10.0
-"""What a program has started must be gone this long after its end: a busy engine needs seconds to remove a container."""
+"""What a program has started must be gone so long after its end: a busy engine takes seconds to remove a container."""
 
 MAX_SCRATCH_BYTES = 2**30
 """Where a sandbox may have more files than this, nobody tries whether it may have still more."""
