@@ -111,6 +111,11 @@ reference: setup
 	$(BIN)/python docs/reference/generate.py
 	$(BIN)/python docs/troubleshooting/generate.py
 
+# The site, in the folder site/: index.html works from a disk.
+.PHONY: site
+site: setup
+	$(BIN)/python docs/site/build.py
+
 # What changes/ says, as the next release will: shown, or with VERSION=0.2.0 written into CHANGELOG.md.
 .PHONY: changelog
 changelog: setup
@@ -133,4 +138,4 @@ image: dist
 	docker build --file deploy/Dockerfile $(if $(BASE),--build-arg BASE=$(BASE)) --tag doorward dist
 
 clean:
-	rm -rf .venv .tox dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .tox dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
