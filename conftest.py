@@ -27,6 +27,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Generator, Iterator
 from importlib.util import module_from_spec, spec_from_file_location
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -91,6 +92,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if (file := config.getoption("--absent")) and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Absences(file))
+    if is_backwards(config):
+        config.args.reverse()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -134,8 +137,37 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return (WHOLLY_SLOW.search(text) is not None and "mark.essential" not in text) or None
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+# Where nothing is compiled yet
+
+
+def is_backwards(config: pytest.Config) -> bool:
+    """Whether this is every second worker. It collects from the end: so each compiles half of what is tested, of the
+    tests and of the libraries that they import, and finds the other half compiled."""
+    worker: str = getattr(config, "workerinput", {}).get("workerid", "gw0")
+    return int(worker.removeprefix("gw")) % 2 == 1
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    if is_backwards(collector.config) and isinstance(collector, pytest.Directory):
+        report.result.reverse()
+    return report
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, None, None]:
+    """All workers have the same order of files; then see `put_long_files_first`."""
+    if is_backwards(config):
+        files = [[*file] for _, file in groupby(items, key=lambda item: item.path)]
+        items[:] = [item for file in reversed(files) for item in file]
+    yield
+    put_long_files_first(items)
+
+
+def put_long_files_first(items: list[pytest.Item]) -> None:
     """Those of real peers come first, then files with most slow tests, in whatever order the others are: at the end no
     worker waits for another one's long file."""
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
