@@ -191,7 +191,6 @@ def test_what_is_shown_is_what_is_written(tutorial: Tutorial) -> None:
         assert folder == tutorial.package.name
 
 
-@pytest.mark.timeout(300)
 def test_snippets_of_its_own_pass(tutorial: Tutorial, tested: str) -> None:
     """Every Python snippet is a whole file; all are written into one folder, in which pytest passes."""
     assert [s.text for s in tutorial.own if not s.name] == []
@@ -203,7 +202,6 @@ def test_snippets_of_its_own_pass(tutorial: Tutorial, tested: str) -> None:
         assert set(found) - {"SKIPPED"} == ({"PASSED"} if name.startswith("test_") else set()), tested
 
 
-@pytest.mark.timeout(300)
 def test_its_configuration_is_well(tutorial: Tutorial, commands: Commands) -> None:
     """`doorward doctor` finds nothing wrong with the package, as it was written and is shown."""
     if tutorial.package and tutorial.package.name != "acme-doorward":  # that is active only as a wheel
@@ -211,7 +209,6 @@ def test_its_configuration_is_well(tutorial: Tutorial, commands: Commands) -> No
         assert "✗" not in said
 
 
-@pytest.mark.timeout(300)
 def test_commands_print_what_is_shown(tutorial: Tutorial, commands: Commands) -> None:
     """What stands below "Try it" is run in the generated package, and prints that; … stands for any text."""
     if tutorial.package and tutorial.package.name == "acme-doorward-sandbox-unshared":

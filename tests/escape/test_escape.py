@@ -21,7 +21,7 @@ from .attack import Attack, text
 from .conftest import EXECUTORS, Gate
 from .host import Host
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]  # the first that needs an engine waits for its image
+pytestmark = [pytest.mark.slow]
 
 NAMES = [module.name for module in pkgutil.iter_modules(attacks.__path__)]
 TARGETS = {name: importlib.import_module(f"{attacks.__name__}.{name}") for name in NAMES}

@@ -15,7 +15,7 @@ from doorward import Outcome
 from .conftest import EXECUTORS, Gate
 from .host import Vault, gone
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.parametrize("executor", [*EXECUTORS, "deno"])]
+pytestmark = [pytest.mark.slow, pytest.mark.parametrize("executor", [*EXECUTORS, "deno"])]
 
 CALL = "import vault\nvault.wait()"
 SCRIPT = 'import { wait } from "vault";\nawait wait();'

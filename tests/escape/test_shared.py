@@ -16,7 +16,6 @@ from .attack import text
 from .conftest import Gate
 from .host import Host
 
-pytestmark = pytest.mark.timeout(300)
 executors = pytest.mark.parametrize("executor", ["nsjail", "docker"])
 
 _SECRETIVE = """

@@ -24,8 +24,6 @@ from doorward_testing import reserve_port
 from .guarded import AUDIENCE, key_pair
 from .peer import CACHE, absent, program, running
 
-STARTED = 120.0
-"""Seconds that Keycloak gets to start: at its first start it makes its tables."""
 SCOPES = ("read", "write")
 """What a client may ask for besides `openid`, `offline_access` …"""
 LIFESPAN = 300
@@ -137,7 +135,7 @@ class Keycloak:
             "JAVA_OPTS_GC": "-XX:+UseSerialGC",
             "JAVA_OPTS_APPEND": f"-XX:TieredStopAtLevel=1 -Djava.io.tmpdir={self._folder}",  # it starts quicker
         }
-        self._process.enter_context(running(command, self._folder, self._ready, seconds=STARTED, **environ))
+        self._process.enter_context(running(command, self._folder, self._ready, **environ))
         self._front.open()
         self._process.callback(self._front.close)
 

@@ -19,9 +19,6 @@ from . import generate
 from .peer import CACHE, answers, gateway, program, running, unpacked
 from .tap import Tap, tapped
 
-STARTED = 120.0
-"""Seconds that Prism gets to read a large document."""
-
 _ANSWERED = ("Cannot find serializer", "Cannot serialise", "without saying where to go")
 """What is wrong with an answer that Prism made up (it holds requests against the document first): media types that it
 cannot write, redirects to nowhere."""
@@ -57,7 +54,7 @@ async def mocked(name: str, folder: Path, **settings: Any) -> AsyncIterator[tupl
     mock = plain.with_name(f"mock-{plain.name}")
     mock.write_bytes(_staying(plain) if plain.suffix == ".json" else plain.read_bytes())
     command = [prism, "mock", "--multiprocess", "false", "--verboseLevel", "fatal", "--port", str(port), str(mock)]
-    with running(command, folder, answers(f"http://127.0.0.1:{port}/"), seconds=STARTED):
+    with running(command, folder, answers(f"http://127.0.0.1:{port}/")):
         async with (
             tapped(port) as tap,
             gateway(folder, spec=str(plain), base_url=tap.url, timeout=20, **settings) as gate,

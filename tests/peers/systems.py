@@ -95,7 +95,7 @@ def prefect(folder: Path) -> Iterator[Application]:
         "DO_NOT_TRACK": "1",
     }
     words = [command, "server", "start", "--host", "127.0.0.1", "--port", str(app.port), "--no-services", "--no-ui"]
-    with running(words, folder, answers(f"{app.url}/api/health"), seconds=180, **environ):
+    with running(words, folder, answers(f"{app.url}/api/health"), **environ):
         flow = app.json("/api/flows/", {"name": "harbour"})
         app.json("/api/deployments/", {"name": "nightly", "flow_id": flow["id"]})
         yield app
@@ -132,7 +132,7 @@ def directus(folder: Path) -> Iterator[Application]:
         capture_output=True,
         timeout=300,
     )
-    with running([node, str(cli), "start"], folder, answers(f"{app.url}/server/ping"), seconds=180, **environ):
+    with running([node, str(cli), "start"], folder, answers(f"{app.url}/server/ping"), **environ):
         key = {"field": "id", "type": "integer", "schema": {"is_primary_key": True, "has_auto_increment": True}}
         name = {"field": "name", "type": "string", "schema": {"is_nullable": False}}
         fields = [key, name, {"field": "depth", "type": "float", "schema": {}}]

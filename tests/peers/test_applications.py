@@ -21,7 +21,7 @@ from doorward_testing import reserve_port
 from .peer import CACHE, answers, document, gateway, program, run, running, whole
 from .systems import KEY, Application, powerdns
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.anyio]
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from .autorest import documents, made, serving
 from .autorest_calls import CALLS
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.anyio]
 
 COOKIES = "the server knows a repeated request by a cookie: none is kept, for a load balancer's would lead back to what failed"
 ONCE = "a POST and a PATCH are not repeated, nor is what answered 500"

@@ -20,7 +20,7 @@ from doorward import ApiError, Gateway
 
 from .peer import absent, document, gateway, program, run, running, whole
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.anyio]
 
 
 class Engine(http.client.HTTPConnection):

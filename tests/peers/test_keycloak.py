@@ -26,7 +26,7 @@ from .guarded import AUDIENCE, Guarded, guarded
 from .keycloak import KEY, LIFESPAN, PASSWORDS, SECRET, Keycloak
 from .visitor import in_person
 
-pytestmark = [pytest.mark.slow, pytest.mark.anyio, pytest.mark.timeout(240)]  # the first one waits for Keycloak
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 BRIEF = 2
 """Seconds that tokens live whose end is waited for. Those after them live long: what is counted depends on no time."""

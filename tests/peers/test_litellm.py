@@ -15,7 +15,7 @@ from doorward_testing import reserve_port
 
 from .peer import CACHE, absent, answers, run, running
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.anyio]
 
 KEY = "sk-master-0123456789abcdef"
 MODELS = {
@@ -44,7 +44,7 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     words = [str(command), "--config", str(config), "--host", "127.0.0.1", "--port", str(port), "--telemetry", "False"]
     path = f"{command.parent}{os.pathsep}{os.environ['PATH']}"
     environ = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "PATH": path, "HOME": str(folder)}
-    with running(words, folder, answers(f"{url}/health/liveliness"), seconds=150, **environ):
+    with running(words, folder, answers(f"{url}/health/liveliness"), **environ):
         yield url
 
 

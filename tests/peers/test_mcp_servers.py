@@ -26,7 +26,7 @@ from mcp_types import ElicitResult, Tool
 from .mcp_servers import CALLED, SERVERS, Real, Web, prepare
 from .peer import command_lines
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.anyio]
 AT_ONCE = 4
 
 

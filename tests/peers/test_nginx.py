@@ -13,7 +13,7 @@ from doorward_testing import reserve_port
 
 from .peer import answers, gateway, program, run, running
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.anyio]
 
 CONFIGURATION = """
 daemon off; pid nginx.pid; error_log error.log;

@@ -8,7 +8,7 @@ import pytest
 
 from .prism import both, mocked
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.anyio]
 
 BEARER = {"Authorization": "Bearer token"}
 BASIC = {"Authorization": "Basic dXNlcjpwYXNz"}

@@ -18,7 +18,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from .systems import DIRECTUS, systems
 from .tasks import TASKS, Task
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.anyio]
 DOORWARD = [sys.executable, "-m", "doorward"]
 HERE = [task for task in TASKS if DIRECTUS or "directus" not in task.servers]
 TOKENS_EACH = 1_800

@@ -14,7 +14,7 @@ from .forked import Forked
 from .product import Api, needs_proc
 from .test_docker_executor import use
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.timeout(180), needs_proc]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, needs_proc]
 
 EXECUTORS = {
     "monty": [],

@@ -21,7 +21,7 @@ from .product import Api, Project, Wire, until
 
 __all__ = ["project"]
 
-pytestmark = [pytest.mark.slow, pytest.mark.anyio, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 
 def use(project: Project, **settings: Any) -> Project:

@@ -117,7 +117,6 @@ def enhanced(project: Project, *words: str) -> dict[str, Any]:
     return told
 
 
-@pytest.mark.timeout(600)
 async def test_a_model_writes_about_much_of_github(tmp_path: Path, provider: Any) -> None:
     """No name, route or schema changes; broken and hostile answers change nothing; a second run asks only about these;
     agents read what was added with its mark, and find functions by it. CONTRACT: SRC-17, LLM-20."""
@@ -155,7 +154,6 @@ async def test_a_model_writes_about_much_of_github(tmp_path: Path, provider: Any
         assert "attacker" not in agent.text
 
 
-@pytest.mark.timeout(300)
 async def test_an_interrupted_run_is_resumed(tmp_path: Path, provider: Any) -> None:
     """After Ctrl-C the answers that came are kept; the next run asks about the rest. CONTRACT: LLM-20."""
     url, model = provider

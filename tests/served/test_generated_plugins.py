@@ -20,7 +20,7 @@ from doorward_testing.authoring.kinds import kinds
 from .environment import ROOT, Environment, build, wheels
 from .product import Agent, Answering, Project, apart, web
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.timeout(600)]  # many wheels are built first
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 NAMESPACES = ["unshare", "-Urmpfniu", "true"]
 """Works where the generated executor does."""

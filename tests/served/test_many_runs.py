@@ -97,7 +97,6 @@ async def many(gate: Gateway, count: int) -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("executor", ["nsjail", "docker"])
 async def test_many_runs_leave_nothing(
     executor: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch

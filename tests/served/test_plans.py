@@ -20,8 +20,7 @@ from .forked import Forked
 from .planning import HEAD, PROGRAMS, Desk, made
 from .product import Agent, Project, Wire, connected, needs_proc, web
 
-pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="nsjail needs Linux"), needs_proc, pytest.mark.anyio,
-              pytest.mark.timeout(300)]  # fmt: skip
+pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="nsjail needs Linux"), needs_proc, pytest.mark.anyio]
 
 EXAMPLES = int(os.environ.get("DOORWARD_PLANNED_PROGRAMS", "12"))
 """Programs made by chance."""

@@ -27,7 +27,6 @@ pytestmark = [
     needs_proc,
     pytest.mark.anyio,
     pytest.mark.slow,
-    pytest.mark.timeout(120),
 ]
 
 PLACES = 512

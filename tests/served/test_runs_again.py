@@ -110,7 +110,6 @@ def generated(which: str, number: int) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("which", EXECUTORS)
 def test_generated_programs_run_again(which: str, tmp_path: Path) -> None:
     """With its seed and all times: the same value, text and calls. With the times until one of its calls, as after an end

@@ -361,7 +361,6 @@ def test_bombs_stay_small_and_fast(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 @settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.dictionaries(TEXT, ANY, max_size=4), ANY, st.fixed_dictionaries({"A": ANY, "B": ANY}), TEXT)
 def test_any_schema_gives_valid_python(

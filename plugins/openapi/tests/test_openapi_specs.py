@@ -45,7 +45,6 @@ async def compiled(path: Path):
 
 @needs_specs
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("path", SINGLE, ids=lambda p: p.name)
 async def test_openapi_every_operation_is_accounted_for(path):
     """CONTRACT: SRC-03 Every operation of a real document, JSON or YAML, is a function; names are unique, references
@@ -158,7 +157,6 @@ async def test_openapi_examples_of_a_small_document_are_taken(tmp_path):
 
 @needs_specs
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 @pytest.mark.skipif(not typescript.HAS_DENO, reason="deno is absent: `pip install deno` brings the compiler")
 async def test_openapi_declarations_are_typescript(tmp_path):
     """CONTRACT: EXE-02 What an agent reads of real documents' functions in TypeScript is taken by its compiler, and

@@ -218,7 +218,6 @@ def stoppable(docker_engine: Any) -> Iterator[Any]:
         yield engine
 
 
-@pytest.mark.timeout(120)
 async def test_the_engine_restarts(stoppable: Any, executing: Any) -> None:
     """Runs fail while it is away, saying why; the next one after its return works without a restart of ours."""
     async with executing(stoppable.settings(pool=1)) as run:
@@ -303,7 +302,6 @@ def certificates(tmp_path: Path, docker_engine: Any) -> Path:
     return tmp_path
 
 
-@pytest.mark.timeout(120)
 async def test_an_engine_behind_tls(
     stoppable: Any, executing: Any, certificates: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -176,7 +176,6 @@ def test_it_is_a_driver() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_all_of_this_as_an_ordinary_user(user: Any) -> None:
     """Root is not needed for anything here. CONTRACT: SBX-18."""
     if os.geteuid():

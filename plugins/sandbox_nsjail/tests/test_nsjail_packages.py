@@ -67,7 +67,6 @@ async def small(host: Any, state: Path) -> AsyncIterator[NsjailExecutor]:
 
 
 @pytest.mark.anyio
-@pytest.mark.timeout(400)
 async def test_preloaded_once(small: NsjailExecutor) -> None:
     """What `preload` names is there when a run begins, and what a run does to it is not there in the next. CONTRACT:
     EXE-10."""
@@ -77,7 +76,6 @@ async def test_preloaded_once(small: NsjailExecutor) -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.timeout(400)
 async def test_they_cannot_be_changed(small: NsjailExecutor) -> None:
     """They are read-only, and their names tell nothing of the host's folders."""
     code = "import iniconfig\ntry:\n    open(iniconfig.__file__, 'a')\nexcept OSError as e:\n    result = [iniconfig.__file__, e.errno]"
