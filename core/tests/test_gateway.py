@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from doorward import ConfigError, Finding, Outcome, PluginError, UnknownName, hookimpl
 from doorward.catalog.catalog import Catalog
@@ -269,6 +270,39 @@ async def test_large_values_are_cut_with_a_handle(doorward_host: Any) -> None:
         assert len(json.loads(text)) == 2000
         with pytest.raises(UnknownName):
             await gate.result(outcome.truncated["rest"], principal="mallory")
+
+
+@pytest.mark.parametrize(
+    ("code", "told", "line"),
+    [
+        ("for _ in []: pass\nwhile True: pass", 2, 2),
+        ("for _ in []: pass\nwhile True: pass", 99, None),
+        ("x = 1\nwhile True:\n    x += 1", None, 2),
+        ("x = 1\n" * 3, None, None),
+    ],
+    ids=["told", "told wrongly", "one loop", "no loop"],
+)
+async def test_a_run_that_is_late_names_its_line(
+    doorward_host: Any, code: str, told: int | None, line: int | None
+) -> None:
+    """What its sandbox says, else the only line that can take time. CONTRACT: SBX-07."""
+
+    class Endless(InProcess):
+        async def open(self, program: Any, *, session: bool = False) -> Any:
+            sandbox = await super().open(program, session=session)
+
+            async def late(program: Any, door: Any) -> Any:
+                if told:
+                    door.at(told)
+                await anyio.sleep_forever()
+
+            sandbox.run = late
+            return sandbox
+
+    doorward_host.install("executor", "endless", Endless)
+    async with doorward_host.gateway(CONFIG.replace('"inprocess"', '"endless"')) as gate:
+        late = (await gate.execute(code, timeout=0.1)).error
+        assert (late.type, late.line) == ("TimeoutError", line)
 
 
 async def test_moves_on_to_the_next_executor(doorward_host: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+import time
 from typing import Any
 
 import anyio
@@ -79,6 +80,18 @@ async def test_a_hook_that_blocks_is_named(doorward_host: Any, name: str, named:
         assert (await gate.execute(CALL)).ok
     assert {each[1:] for each in named} == {("acme 2.1", "mine", name)}
     assert "plugin_blocks" in {each[0] for each in named}
+
+
+async def test_a_hook_that_keeps_the_interpreter_is_named_afterwards(
+    doorward_host: Any, monkeypatch: pytest.MonkeyPatch, named: list[Any]
+) -> None:
+    """As a regular expression does: nobody can look meanwhile, so its time is measured."""
+    monkeypatch.setattr(block_watch, "LOOK_SECONDS", 1000)
+    monkeypatch.setattr(NAMED, "wait", lambda seconds: time.sleep(2 * block_watch.BLOCKED_SECONDS))
+    doorward_host.install("plugin", "mine", hook("guard_program"), distribution="acme", version="2.1")
+    async with doorward_host.gateway(CONFIG.replace("[]", '["mine"]')) as gate:
+        assert (await gate.execute(CALL)).ok
+    assert named == [("plugin_blocked", "acme 2.1", "mine", "guard_program")]
 
 
 def blocking(base: type, method: str) -> type:

@@ -307,6 +307,10 @@ class Delivers(Weather):
         return dict(call.arguments)
 
 
+def _with_parameters(*names: str) -> Function:
+    return replace(GOOD, parameters={"type": "object", "properties": {name: {"type": "string"} for name in names}})
+
+
 @pytest.mark.parametrize(
     ("function", "says"),
     [
@@ -328,6 +332,8 @@ class Delivers(Weather):
         (replace(GOOD, parameters={"type": "object", "properties": {"city": "string"}}), "no JSON Schema"),
         (replace(GOOD, parameters={"type": "object", "properties": {"n": {"type": "int"}}}), "no JSON Schema"),
         (replace(GOOD, parameters={"type": "object", "required": "city"}), "no JSON Schema"),
+        (_with_parameters("X-Id", "from"), "its parameter 'X-Id' is no Python identifier, and 1 more"),
+        (_with_parameters("from"), "its parameter 'from' is no Python identifier: name it otherwise, and say so in"),
     ],
 )
 def test_a_function_that_cannot_be_used_is_skipped(function: Function, says: str) -> None:

@@ -153,6 +153,31 @@ while True:
         assert await value(made, "1 + 1") == 2
 
 
+@pytest.mark.anyio
+@each_mode
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        ("for _ in range(3):\n    pass\ndef turn():\n    while True:\n        x = 1\nturn()", (4, 5)),
+        ("import time\nif 1:\n    time.sleep(30)\ntime.sleep(0)", (3,)),
+        ("import asyncio\nawait asyncio.sleep(0)\nawait asyncio.sleep(30)", (3,)),
+    ],
+    ids=["loops", "sleeps", "awaits"],
+)
+async def test_a_program_that_is_late_tells_its_line(mode: Any, until: Any, code: str, line: tuple[int, ...]) -> None:
+    """Before its time is over, so that the error can name it: also where no text could show it."""
+    async with executor(pool=0, **mode) as made:
+        door = Door()
+        asked = Program(code, deadline=time.monotonic() + 3)
+        sandbox = await made.open(asked)
+        running = asyncio.ensure_future(sandbox.run(asked, door))
+        await until(lambda: door.line)
+        assert door.line in line
+        running.cancel()
+        await asyncio.wait([running])
+        await sandbox.close()
+
+
 ABUSES = [
     "os.write(fd, b'garbage' * 100)",
     "os.write(fd, (2**31).to_bytes(4, 'big'))",

@@ -99,6 +99,11 @@ MISTAKES = {
         "test_schemas_are_valid",
         "the parameters of find are no valid JSON Schema",
     ),
+    "odd parameter": (
+        ('"properties": {"words"', '"properties": {"X-Words": {"type": "string"}, "words"'),
+        "test_schemas_are_valid",
+        "the parameters of find are no Python identifiers: ['X-Words']; doorward.values.python_name makes them",
+    ),
     "no object": (('"type": "object"', '"type": "array"'), "test_schemas_are_valid", "the parameters of find are not {"),
     "reference to nothing": (
         ('{"type": "string"}', '{"$ref": "#/$defs/Words"}'),

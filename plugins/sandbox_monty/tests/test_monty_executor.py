@@ -403,7 +403,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-LATER = "for _ in range(100_000): pass"
+LATER = "len([1 for _ in range(100_000)])"
 """A few milliseconds: Monty holds for one what is printed."""
 
 LIMITS = '[limits]\nmemory = "64MiB"\n'
@@ -429,10 +429,12 @@ async def test_a_run_that_met_a_limit_says_which(host: Any, session: str, code: 
     host.install_real("monty")
     async with host.gateway(f'executor = "monty"\ncache = "none"\nplugins = []\n{LIMITS}') as gate:
         outcome = await gate.execute(
-            f"print('before')\n{LATER}\n{code}", session_id=session, timeout=1.5 if "took" in said else 60
+            f"print('before'); {LATER}\n{code}", session_id=session, timeout=1.5 if "took" in said else 60
         )
         assert (outcome.error.kind, outcome.error.message) == ("limit", said)
         assert outcome.printed == "before\n"
+        lines = {number for number, text in enumerate(code.splitlines(), 2) if "while" in text or "sleep" in text}
+        assert "took" not in said or {outcome.error.line} == (lines or {None})
         assert outcome.session_id == ""
         assert ("The session and its variables are gone." in outcome.error.hint) == bool(session)
         assert (await gate.execute("1 + 1", session_id=session)).value == 2

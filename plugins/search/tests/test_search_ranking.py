@@ -74,6 +74,12 @@ def test_who_has_more_of_the_words_comes_first(first: Function, other: Function,
     assert asked(index([first, other]), question)[0] == first.qualified
 
 
+def test_what_is_called_find_need_not_be_asked_so() -> None:
+    """`find_pets` is explained as a whole by a question for pets, as `get_pets` would be."""
+    found, other = Function("shop", "find_pets"), Function("shop", "get_pets_report")
+    assert asked(index([other, found]), "list all pets")[0] == found.qualified
+
+
 @pytest.mark.slow
 @given(every=functions(), data=st.data())
 def test_its_own_name_and_summary_find_it(every: list[Function], data: st.DataObject) -> None:

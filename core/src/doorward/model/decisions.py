@@ -48,7 +48,7 @@ def effect(function: Function) -> Effect:
     """What calls of a function do, as its document or its annotations say, or else conventions."""
     if function.read_only or function.guessed_read:
         return "read"
-    return "destructive" if function.destructive else "write"
+    return "destructive" if function.destructive or function.guessed_destructive else "write"
 
 
 def may_repeat(function: Function) -> bool:

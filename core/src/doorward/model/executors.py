@@ -108,6 +108,11 @@ class Door(Protocol):
         next call of the program, and at its end."""
         ...
 
+    def at(self, line: int) -> None:
+        """Keep the line at which the program is, which is named if its time ends there. An executor that cannot see it
+        never says it."""
+        ...
+
     async def open(self, uri: str) -> File:
         """An artefact of the run's principal by its URI, `doorward://results/ID`.
 

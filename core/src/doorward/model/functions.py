@@ -26,7 +26,8 @@ class Function:
     the headers that an answer is documented to have. `aliases` are further names for programs and patterns. `open`: the
     upstream may take undeclared arguments, if the operator allows them (`extra`). `data` is whatever the source needs
     to perform the call: plain JSON, never a secret. `guessed_read`: by convention it only reads, though nothing says
-    so; policy and plans go by that, while its calls are repeated as those of a write are.
+    so; policy and plans go by that, while its calls are repeated as those of a write are. `guessed_destructive`:
+    likewise it destroys something.
     """
 
     server: str
@@ -49,6 +50,7 @@ class Function:
     open: bool = False
     data: Mapping[str, Any] = field(default_factory=dict)
     guessed_read: bool = False
+    guessed_destructive: bool = False
 
     @property
     def qualified(self) -> str:

@@ -114,8 +114,9 @@ class RunContext:
 
     __slots__ = (
         "_about", "_answers", "_broker", "_client", "_clock", "_executor", "_failures", "_files", "_interceptor",
-        "_interrupted_call", "_made", "_modules", "_notes", "_printed", "_program", "_recorder", "_repeated", "_room",
-        "_schema_hashes", "_session", "_slots", "_state", "_suspension", "_totals", "_view", "_wants_text", "_withheld",
+        "_interrupted_call", "_line", "_made", "_modules", "_notes", "_printed", "_program", "_recorder", "_repeated",
+        "_room", "_schema_hashes", "_session", "_slots", "_state", "_suspension", "_totals", "_view", "_wants_text",
+        "_withheld",
     )  # fmt: skip
 
     def __init__(
@@ -150,6 +151,7 @@ class RunContext:
         self._made = 0
         self._wants_text = self.names.text_rule(program.code)
         self._interrupted_call = ""
+        self._line: int | None = None
         self._failures: dict[str, DoorwardError] = {}
         self._answers = broker.texts.answers()
         self._repeated = RepeatedCalls(program.limits)
@@ -484,6 +486,14 @@ class RunContext:
     def seen(self, times: Sequence[float]) -> None:
         if self._recorder is not None:
             self._recorder.seen(times)
+
+    def at(self, line: int) -> None:
+        self._line = line
+
+    @property
+    def line(self) -> int | None:
+        """The line at which the program was when its sandbox last said so."""
+        return self._line if self._line and 0 < self._line <= self._program.code.count("\n") + 1 else None
 
     @property
     def goes_on(self) -> bool:

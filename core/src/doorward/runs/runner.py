@@ -242,11 +242,8 @@ class Runs:
                     late = self._late(program, run.interrupted_call)
                     if session and session.dead:
                         late.hint = gone(late.hint)
-                    return ProgramResult(
-                        error=replace(
-                            failure(late, type="TimeoutError"), line=_line_of(run.interrupted_call, program.code)
-                        )
-                    )
+                    line = _line_of(run.interrupted_call, program.code) or run.line or _line_of_loop(program.code)
+                    return ProgramResult(error=replace(failure(late, type="TimeoutError"), line=line))
             except Unsupported as error:
                 declined.append((name, error))
                 if run.made:
@@ -403,6 +400,16 @@ def _line_of(function: str, code: str) -> int | None:
     """The line of a program that calls a function, if only one can be it."""
     word = re.compile(rf"(?!\s*(?:from|import)\b).*(?<!\w){re.escape(function.rpartition('.')[2])}(?!\w)")
     lines = [number for number, text in enumerate(code.splitlines(), 1) if function and word.match(text)]
+    return lines[0] if len(lines) == 1 else None
+
+
+_TAKES_TIME = re.compile(r"\s*(?:\w+:\s*)?(?:async\s+)?(?:while|for|do)\b|.*(?<!\w)sleep\s*\(")
+"""A line in which a program may stay: in Python and in scripts, a loop begins there, or it sleeps."""
+
+
+def _line_of_loop(code: str) -> int | None:
+    """The line in which a program takes its time, if only one can be it."""
+    lines = [number for number, text in enumerate(code.splitlines(), 1) if _TAKES_TIME.match(text)]
     return lines[0] if len(lines) == 1 else None
 
 

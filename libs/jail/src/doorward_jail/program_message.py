@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mimetypes
 import re
+import time
 from collections.abc import Collection
 from typing import Any
 
@@ -46,6 +47,7 @@ async def program_message(program: Program, door: Door) -> tuple[dict[str, Any],
         "files": files,
         "most": program.limits.result_bytes,
         "plan": program.plan,
+        "seconds": max(0.0, min(program.deadline - time.monotonic(), program.limits.max_timeout)),
         "seed": program.seed.hex(),
         "times": [] if program.continues else list(door.times()),
     }

@@ -106,7 +106,9 @@ class JailSandbox:
                 return
             if "seen" in message:
                 self._door.seen(_times(message["seen"]))
-            if "done" in message:
+            if "at" in message:
+                self._door.at(int(message["at"]))
+            elif "done" in message:
                 if not isinstance(message["done"], dict):
                     raise TypeError("a result that is no object")
                 if not self._done.done():

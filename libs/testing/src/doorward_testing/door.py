@@ -52,6 +52,7 @@ class Door:
         self.asked: list[str] = []
         self.given = given
         self.read: list[float] = []
+        self.line = 0
         self.told: list[int] = []
         self.kept: list[tuple[str, str, bytes]] = []
         self.files: dict[str, File] = {}
@@ -168,6 +169,10 @@ class Door:
     def seen(self, times: Sequence[float]) -> None:
         """See `doorward.Door.seen`."""
         self.read += times
+
+    def at(self, line: int) -> None:
+        """See `doorward.Door.at`."""
+        self.line = line
 
     async def open(self, uri: str) -> File:
         """See `doorward.Door.open`."""

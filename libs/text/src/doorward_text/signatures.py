@@ -236,6 +236,8 @@ def paragraphs(function: Function, limit: int) -> list[str]:
     """The documentation of a function: what it does, what it may change, and what its server calls it."""
     summary, description = prose(function.summary, 200), prose(function.description, limit)
     effect = "destructive" if function.destructive else "writes"
+    if function.guessed_destructive and not function.destructive:
+        effect = "destructive by a guess: it is called so"
     if function.read_only or function.guessed_read:
         effect = "read-only" if function.read_only else "read-only by a guess: nothing says that it writes"
     headers = f"headers by doorward.reply: {', '.join(function.headers)}" if function.headers else ""

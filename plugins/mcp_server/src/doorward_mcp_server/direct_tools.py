@@ -9,6 +9,7 @@ from typing import Any
 import mcp_types as t
 from doorward import Client, Function, Gateway, Outcome
 from doorward.serving import principal_of
+from doorward.values import effect
 from doorward_text import compact_json, outcome_as_text
 
 from doorward_mcp_server.exposed import ExposedFunctions
@@ -47,7 +48,7 @@ class DirectTools:
         shown = function_tool(function, partial(self._gate.catalog.definition, function.server))
         annotations = t.ToolAnnotations(
             read_only_hint=function.read_only,
-            destructive_hint=function.destructive,
+            destructive_hint=effect(function) == "destructive",
             idempotent_hint=function.idempotent,
             open_world_hint=True,
         )

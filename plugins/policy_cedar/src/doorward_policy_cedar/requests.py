@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from doorward import Call
+from doorward.values import effect
 
 _ESCAPES = {"__entity", "__extn", "__expr"}
 """Keys by which a record of JSON would be something else to Cedar: no argument becomes an entity."""
@@ -27,17 +28,20 @@ class Unjudgeable(ValueError):
 def of_call(call: Call, groups: Iterable[str]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The request for a call, and its entities. Raises: Unjudgeable."""
     function = call.function
-    reads = function.read_only or function.guessed_read
-    effect = "read" if reads else "destructive" if function.destructive else "write"
     principal, resource = _uid("Principal", str(call.principal)), _uid("Function", function.qualified)
-    attributes = {"name": function.name, "route": function.route, "effect": effect, "tags": [*function.tags]}
+    attributes = {"name": function.name, "route": function.route, "effect": effect(function), "tags": [*function.tags]}
     who = {"name": str(call.principal), "attributes": _value(call.caller.attributes, 0)}
     entities: list[dict[str, Any]] = [
         {"uid": principal, "attrs": who, "parents": [_uid("Group", each) for each in groups]},
         {"uid": resource, "attrs": attributes, "parents": [_uid("Server", function.server)]},
     ]
     context = {"args": _value(call.arguments, 0)}
-    request = {"principal": principal, "action": _uid("Action", effect), "resource": resource, "context": context}
+    request = {
+        "principal": principal,
+        "action": _uid("Action", effect(function)),
+        "resource": resource,
+        "context": context,
+    }
     return request, entities
 
 

@@ -34,6 +34,9 @@ _PRINT_FLUSH_SECONDS = 0.001
 """How long a worker may hold printed text, which is lost if it is killed. Sending each line at once would let a program
 that only prints keep this process busy."""
 
+_LATER_SECONDS = 2.0
+"""How long after the host a worker ends a program by itself: the host says more of it."""
+
 _NO_LIMIT = 1_000_000_000
 """The sandbox counts itself how often a program asks: what clocks and chance are asked costs us next to nothing."""
 
@@ -121,7 +124,7 @@ class Workers:
                 script_name="program.py",
                 limits={
                     # Each run of a session has its own deadline; that of a single run is known here.
-                    "max_feed_duration_secs": limits.max_timeout if session else limits.timeout,
+                    "max_feed_duration_secs": _LATER_SECONDS + (limits.max_timeout if session else limits.timeout),
                     "max_memory": limits.memory_bytes,
                     "max_suspensions": _NO_LIMIT,
                 },

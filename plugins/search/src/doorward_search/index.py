@@ -52,7 +52,7 @@ _WRITTEN = Field(1, 60, 0.75)
 _WRITTEN_SATURATION = 1.2
 """Plain BM25 as everyone has it, over all words of a function as they are written."""
 
-_VERBS = "list get read show retrieve create add update replace patch put post delete remove set"
+_VERBS = "list get read show find retrieve create add update replace patch put post delete remove set"
 FREE_WORDS = STOP_WORDS | {stem(verb) for verb in _VERBS.split()} | {"v1", "v2", "v3", "rest", "api"}
 """Words in so many names that a question need not say them."""
 

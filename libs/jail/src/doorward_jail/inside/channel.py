@@ -81,6 +81,14 @@ class Channel:
         with self._sending:
             self._link.sendall(frame)
 
+    def send_if_free(self, message: dict[str, Any]) -> None:
+        """Send a message unless another is on its way: for handlers of signals, which stop a thread that sends."""
+        if os.getpid() == self._pid and self._sending.acquire(blocking=False):
+            try:
+                self._link.sendall(encode(message))
+            finally:
+                self._sending.release()
+
     def ask(self, message: dict[str, Any], default: Any = None) -> Message:
         """Send a question, and wait for its answer."""
         with self._state:

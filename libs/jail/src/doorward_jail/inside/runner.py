@@ -13,9 +13,11 @@ import inspect
 import io
 import linecache
 import os
+import signal
 import socket
 import sys
 import types
+from collections.abc import Iterator
 from typing import Any
 
 from doorward_jail.inside import catalog, results
@@ -26,6 +28,7 @@ from doorward_jail.inside.protocol import encode
 from doorward_jail.inside.unknown import KNOWN, Looks, Unknown, known, sent
 
 _VALUE = "__doorward_value__"
+_TELLING_SHARE = 0.8
 _TRIVIAL_PROGRAM: dict[str, Any] = {
     "code": "1 + 1",
     "before": "",
@@ -48,6 +51,7 @@ class Runner:
         self._kept: list[tuple[str, bytes]] = []
         self._figures = results.Figures(lambda name, content: self._kept.append((name, content)))
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._running: Any = None
         self._count = 0
         self._main = types.ModuleType("__main__")
         self._main.__dict__.update({catalog.LATER: catalog.later, KNOWN: known})
@@ -85,7 +89,8 @@ class Runner:
                 files = files[size:]
             self._catalog.begin(program["mentioned"], program["aliases"])
             sys.argv[1:] = program["argv"]
-            ended = {"value": self._execute(program, name)}
+            with self._telling_line(program["seconds"], name):
+                ended = {"value": self._execute(program, name)}
         except BaseException as error:
             ended = {"error": results.failure(error, name)}
         try:
@@ -93,6 +98,27 @@ class Runner:
         except BaseException as error:
             sys.stderr.write(f"[artefacts are lost: {results.failure(error, name)['message']}]\n")
         self._send_end(ended, most)
+
+    @contextlib.contextmanager
+    def _telling_line(self, seconds: float, name: str) -> Iterator[None]:
+        """Tell the host where the program is when most of its time is over, and from then on now and then: its clock
+        may have stood still meanwhile."""
+
+        def tell(number: int, frame: types.FrameType | None) -> None:
+            while frame is not None and frame.f_code.co_filename != name:
+                frame = frame.f_back
+            frame = frame or getattr(self._running, "cr_frame", None)  # where it awaits
+            if frame is not None and frame.f_lineno:
+                self.channel.send_if_free({"at": frame.f_lineno})
+
+        signal.signal(signal.SIGALRM, tell)
+        signal.siginterrupt(signal.SIGALRM, False)
+        signal.setitimer(signal.ITIMER_REAL, seconds * _TELLING_SHARE, seconds * (1 - _TELLING_SHARE) / 2)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            self._running = None
 
     def _execute(self, program: dict[str, Any], name: str) -> Any:
         """The program's value: `result` if it is set, else the last expression."""
@@ -112,6 +138,7 @@ class Runner:
         try:
             running = eval(compiled, scope)  # noqa: S307 (in here this is the job)
             if inspect.iscoroutine(running):
+                self._running = running
                 self._loop = self._loop or asyncio.new_event_loop()
                 self._loop.run_until_complete(running)
         except SystemExit as end:

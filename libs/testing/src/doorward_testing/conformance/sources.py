@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from doorward import Call, Compiled, ConfigError, DoorwardError, File, Function, Reply, ServerError
+from doorward.values import is_plain
 
 from doorward_testing.conformance.base import fail, only, require
 from doorward_testing.conformance.drivers import DriverConformance
@@ -85,6 +86,12 @@ class SourceConformance(DriverConformance):
             require(
                 isinstance(function.parameters, Mapping) and function.parameters.get("type") == "object",
                 f'{what} are not {{"type": "object", "properties": {{…}}}}: {function.parameters!r}',
+            )
+            odd = [name for name in function.parameters.get("properties", ()) if not is_plain(name)]
+            require(
+                not odd,
+                f"{what} are no Python identifiers: {odd}; doorward.values.python_name makes them, and `names` of the "
+                "Function says what the upstream calls each",
             )
             _check_schema(what, function.parameters, compiled)
             if function.returns is not None:

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from doorward import Function
+from doorward.values import effect
 from doorward_text import items_of
 
 from doorward_openapi.calls import page_words as words
@@ -57,7 +58,7 @@ def following(
     """How to get the page after this answer. `by_link`: the answer came from a link, so the arguments do
     not tell which page it is."""
     call = _Call(function, arguments)
-    if not isinstance(value, (dict, list)) or function.destructive:
+    if not isinstance(value, (dict, list)) or effect(function) == "destructive":
         return NextPage()
     if (plan := function.data.get("pages")) is not None:
         told = pageable.at(value, plan["link"])

@@ -14,7 +14,7 @@ from doorward.values import first_sentence, python_name
 from doorward_openapi.document.refs import Documents
 from doorward_openapi.document.text import kind, line, prose
 from doorward_openapi.document.values import encoded
-from doorward_openapi.operations import pageable, parameters, swagger2
+from doorward_openapi.operations import guessed_deletes, pageable, parameters, swagger2
 from doorward_openapi.operations.bodies import Bodies
 from doorward_openapi.operations.guessed_reads import GuessedReads
 from doorward_openapi.operations.responses import Responses, Success
@@ -157,6 +157,7 @@ class Operations:
             read_only=method in _READING,
             guessed_read=self._guessed.reads(method, path, node, body, plan),
             destructive=method == "DELETE",
+            guessed_destructive=guessed_deletes.deletes(method, path, node),
             idempotent=method in _REPEATABLE,
             deprecated=node.get("deprecated") is True,
             tags=self._tags(node.get("tags")),
