@@ -197,9 +197,9 @@ def test_a_proper_name_asks_for_a_search() -> None:
     """Who has only a name cannot call what needs an id."""
     of = index([
         Function("films", "get_person", "", "A person in films", route="GET /person/{id}", read_only=True),
-        Function("films", "find_person", "", "Persons in all films", route="GET /search/person", read_only=True),
+        Function("films", "search_person", "", "Persons in all films", route="GET /search/person", read_only=True),
     ])  # fmt: skip
-    assert asked(of, "the person Sofia Coppola")[0] == "films.find_person"
+    assert asked(of, "the person Sofia Coppola")[0] == "films.search_person"
     assert asked(of, "the person in films")[0] == "films.get_person"
     assert [read(text).names for text in ("List Issues", "who is 'Radiohead'", "don't do what I can't")] == [
         False,
