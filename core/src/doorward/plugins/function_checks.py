@@ -62,9 +62,9 @@ def unusable_reason(function: Any, server: str) -> str:
     parameters = function.parameters
     if parameters.get("type") != "object" or not isinstance(parameters.get("properties", {}), Mapping):
         return "its parameters are no JSON Schema of an object"
-    if odd := [str(name)[:200] for name in parameters.get("properties", {}) if not is_plain(name)]:
-        rest = f", and {len(odd) - 1} more" if len(odd) > 1 else ""
-        return f"its parameter {odd[0]!r} is no Python identifier{rest}: name it otherwise, and say so in `names`"
+    if nameless := [str(name)[:200] for name in parameters.get("properties", {}) if not is_plain(name)]:
+        rest = f", and {len(nameless) - 1} more" if len(nameless) > 1 else ""
+        return f"its parameter {nameless[0]!r} is no Python identifier{rest}: name it otherwise, and say so in `names`"
     if not _is_schema(parameters):
         return "its parameters are no JSON Schema"
     return ""
