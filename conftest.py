@@ -27,7 +27,6 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Generator, Iterator
 from importlib.util import module_from_spec, spec_from_file_location
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -159,10 +158,9 @@ def pytest_make_collect_report(
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, None, None]:
-    """All workers have the same order of files; then see `put_long_files_first`."""
-    if is_backwards(config):
-        files = [[*file] for _, file in groupby(items, key=lambda item: item.path)]
-        items[:] = [item for file in reversed(files) for item in file]
+    """All workers have the same order of files, however they collected; then see `put_long_files_first`."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: str(item.path))
     yield
     put_long_files_first(items)
 
