@@ -276,11 +276,12 @@ async def test_large_values_are_cut_with_a_handle(doorward_host: Any) -> None:
     ("code", "told", "line"),
     [
         ("for _ in []: pass\nwhile True: pass", 2, 2),
-        ("for _ in []: pass\nwhile True: pass", 99, None),
+        ("for _ in []: pass\nfor _ in [1]: pass", 99, None),
+        ("for _ in []: pass\nwhile True: pass", None, 2),
         ("x = 1\nwhile True:\n    x += 1", None, 2),
         ("x = 1\n" * 3, None, None),
     ],
-    ids=["told", "told wrongly", "one loop", "no loop"],
+    ids=["told", "told wrongly", "an endless loop", "one loop", "no loop"],
 )
 async def test_a_run_that_is_late_names_its_line(
     doorward_host: Any, code: str, told: int | None, line: int | None

@@ -210,6 +210,20 @@ async def test_a_syntax_error_says_in_which_language_it_was_read(doorward_host: 
         assert "language" not in ((await gate.execute("raise SyntaxError('invalid syntax')")).error.hint or "")
 
 
+async def test_a_script_where_only_python_runs_is_told_so(doorward_host: Any) -> None:
+    """Its error of syntax alone would not say what to do."""
+
+    class Strict(InProcess):
+        async def open(self, program: Program, *, session: bool = False) -> Any:
+            raise InvalidProgram("invalid syntax", line=1, type="SyntaxError")
+
+    doorward_host.install("executor", "strict", Strict)
+    async with doorward_host.gateway(CONFIG.replace('"inprocess"', '"strict"')) as gate:
+        for code in ("const x = 1", "import { a } from 'b'", "x = 1\nasync function f() {}"):
+            assert "Programs are Python here" in (await gate.execute(code)).error.hint
+        assert not (await gate.execute("function = 1\nlet = (")).error.hint
+
+
 class Nicknames(NoOtherNames):
     """A capability for which `sky` is another name of the server `weather`."""
 

@@ -403,14 +403,18 @@ def _line_of(function: str, code: str) -> int | None:
     return lines[0] if len(lines) == 1 else None
 
 
+_ENDLESS = re.compile(r"\s*(?:\w+:\s*)?(?:while\s*\(?\s*(?:True|true|1)\b|for\s*\(\s*;\s*;)")
 _TAKES_TIME = re.compile(r"\s*(?:\w+:\s*)?(?:async\s+)?(?:while|for|do)\b|.*(?<!\w)sleep\s*\(")
 """A line in which a program may stay: in Python and in scripts, a loop begins there, or it sleeps."""
 
 
 def _line_of_loop(code: str) -> int | None:
-    """The line in which a program takes its time, if only one can be it."""
-    lines = [number for number, text in enumerate(code.splitlines(), 1) if _TAKES_TIME.match(text)]
-    return lines[0] if len(lines) == 1 else None
+    """The line in which a program takes its time, if only one can be it: its endless loop, or else its only one."""
+    for kind in (_ENDLESS, _TAKES_TIME):
+        lines = [number for number, text in enumerate(code.splitlines(), 1) if kind.match(text)]
+        if lines:
+            return lines[0] if len(lines) == 1 else None
+    return None
 
 
 def _ms_since(started: float) -> float:

@@ -19,6 +19,10 @@ _NO_ATTRIBUTE = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
 _NO_IMPORT = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 _NO_NAME = re.compile(r"name '(\w+)' is not defined")
+_SCRIPT = re.compile(
+    r"^\s*(?:(?:const|let|var)\s+[\w{\[]|(?:async\s+)?function\s+\w+\s*\(|import\b.*\bfrom\s+['\"])", re.MULTILINE
+)
+"""A line that begins as one of JavaScript does, and none of Python."""
 _NETWORK_MESSAGE = re.compile(
     "Network is (?:unreachable|down)|Address family not supported|Name or service not known|"
     "Temporary failure in name resolution|"
@@ -47,7 +51,7 @@ def hint_for(error: Failure, run: FailedRun, gateway: Gateway) -> str | None:
     if language != "python":
         names = _Names(error, run)
         hint = gateway.executors.read(language, "hint_for", error, run.program.code, names, default=None)
-    hint = hint or _hint(error, run) or _read_as(error, language, gateway)
+    hint = hint or _hint(error, run) or _read_as(error, run.program.code, language, gateway)
     if error.kind == "program" and language == "python" and run.executor in gateway.executors.names:
         hint = " ".join(filter(None, [hint, _of_the_sandbox(error, run, gateway)]))
     return hint or None
@@ -75,12 +79,16 @@ class _Names:
         return self._run.hint(self._error)
 
 
-def _read_as(error: Failure, language: str, gateway: Gateway) -> str | None:
-    """In which language a program with an error of syntax was read, where there are others."""
+def _read_as(error: Failure, code: str, language: str, gateway: Gateway) -> str | None:
+    """In which language a program with an error of syntax was read, where there are others or it is in another one."""
     if error.type != "SyntaxError":
         return None
     others = [each for each in gateway.languages.served if is_script(each) is not is_script(language)]
-    return f'It was read as {language}. For {others[0]}, give language="{others[0]}".' if others else None
+    if others:
+        return f'It was read as {language}. For {others[0]}, give language="{others[0]}".'
+    if language == "python" and _SCRIPT.search(code):
+        return "Programs are Python here, and this looks like JavaScript: write it in Python."
+    return None
 
 
 def _of_the_sandbox(error: Failure, run: FailedRun, gateway: Gateway) -> str | None:
