@@ -238,6 +238,8 @@ async def test_params_of_execute(doorward_host: Any) -> None:
         misspelt = (await gate.execute("city = 'Oslo'\ncity", params={"citty": "Rome"})).error
         assert misspelt.message == "the program has no parameter 'citty'; did you mean 'city'?"
         assert misspelt.hint == "Its parameters: city: string."
+        has_none = (await gate.execute("1", params={"city": "Rome"})).error
+        assert has_none.hint == "It has none: leave it out, or read city in the program."
 
 
 async def test_sessions(doorward_host: Any) -> None:

@@ -137,10 +137,10 @@ def check_used(given: Mapping[str, Any], known: Mapping[str, Any], code: str) ->
 
 def _unknown(name: str, known: Mapping[str, Any]) -> InvalidProgram:
     near = nearest(name, known, 1)
-    listing = ", ".join(f"{k}: {json_type(v)}" for k, v in known.items()) or "none"
+    listing = ", ".join(f"{k}: {json_type(v)}" for k, v in known.items())
     return InvalidProgram(
         f"the program has no parameter {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""),
-        hint=f"Its parameters: {listing}.",
+        hint=f"Its parameters: {listing}." if listing else f"It has none: leave it out, or read {name} in the program.",
     )
 
 

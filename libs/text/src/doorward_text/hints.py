@@ -86,9 +86,13 @@ def _read_as(error: Failure, code: str, language: str, gateway: Gateway) -> str 
     others = [each for each in gateway.languages.served if is_script(each) is not is_script(language)]
     if others:
         return f'It was read as {language}. For {others[0]}, give language="{others[0]}".'
-    if language == "python" and _SCRIPT.search(code):
+    if language == "python" and _reads_as_script(code):
         return "Programs are Python here, and this looks like JavaScript: write it in Python."
     return None
+
+
+def _reads_as_script(code: str) -> bool:
+    return _SCRIPT.search(code) is not None
 
 
 def _of_the_sandbox(error: Failure, run: FailedRun, gateway: Gateway) -> str | None:
