@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from doorward.configuration import GROUPS
+from doorward.plugins.checks import driver_faults
 from doorward_testing import Cli, Host
 from doorward_testing.authoring.command import plugin
 from doorward_testing.authoring.kinds import kinds
@@ -90,6 +91,20 @@ def tool(name: str) -> list[str]:
 def ran(folder: Path, *words: str) -> None:
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("kind", ["auth", "cache", "executor", "source", "store"])
+def test_a_driver_has_the_methods_of_its_kind(
+    new: Any, doorward_host: Host, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """With their arguments: a template that is behind its protocol would be refused when it is first used."""
+    about = new(kind, f"fits-{kind}", "--json").json
+    folder = doorward_host.folder / about["folder"]
+    monkeypatch.syspath_prepend(folder / "src")
+    project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    ((group, points),) = project["entry-points"].items()
+    ((name, point),) = points.items()
+    assert driver_faults(kind, EntryPoint(name, point, group).load()) == []
 
 
 @pytest.mark.slow

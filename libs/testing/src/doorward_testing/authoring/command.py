@@ -55,7 +55,7 @@ def new(kind: str, name: str, as_json: bool, **names: str) -> None:
 
 assert new.help
 new.help += "\n\n\b\nKIND is one of:\n" + "\n".join(
-    f"  {kind.name:<12} {kind.about.replace('@name@', 'NAME')}" for kind in kinds().values()
+    f"  {kind.name:<13} {kind.about.replace('@name@', 'NAME')}" for kind in kinds().values()
 )
 
 
