@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import pytest
@@ -20,8 +20,8 @@ NAME = "under_test"
 
 
 class HookConformance(Conformance):
-    """For hook plugins that implement some of `hooks`. Say `plugin`, a module or a class, and `settings`, where it
-    needs any."""
+    """For hook plugins that implement some of `hooks`. Say `plugin`, a module or a class; `settings`, and `owned`,
+    where it needs any."""
 
     hooks: ClassVar[tuple[str, ...]]
     may_wait: ClassVar[tuple[str, ...]] = ()
@@ -35,9 +35,22 @@ class HookConformance(Conformance):
         """What an operator writes in `[hooks.NAME]`."""
         return {}
 
-    def more(self, host: Any) -> dict[str, Any]:
-        """Further parts of its context."""
+    def owned(self) -> Mapping[str, tuple[Any, Any]]:
+        """What stands in the tables that it owns, by their names: the type that the entry point gives, and a value as
+        it is written."""
         return {}
+
+    def more(self, host: Any) -> dict[str, Any]:
+        """Further parts of its context: the tables that it owns."""
+        from pydantic import TypeAdapter
+
+        given = {"secrets": host.secrets()}
+        return {
+            "tables": {
+                name: TypeAdapter(kind).validate_python(value, context=given)
+                for name, (kind, value) in self.owned().items()
+            }
+        }
 
     def made(self, host: Any) -> Any:
         """The module, or a fresh instance of the class."""

@@ -87,7 +87,7 @@ def run_of(program: str | Program = "", /, *, goes_on: bool = False, suspends: b
 
 class LayerConformance(HookConformance):
     """For layers around calls, around runs, or both. Say `plugin`; override `passed`; `refused`, if it refuses
-    anything; `settings`, and `owned`, where it needs any."""
+    anything."""
 
     hooks = ("call_layers", "run_layers")
     seconds = 10.0
@@ -97,11 +97,6 @@ class LayerConformance(HookConformance):
     replaces_errors: ClassVar[bool] = False
     """Whether it may answer in the place of an error."""
 
-    def owned(self) -> Mapping[str, tuple[Any, Any]]:
-        """What stands in the tables that it owns, by their names: the type that the entry point gives, and a value as
-        it is written."""
-        return {}
-
     def passed(self) -> Sequence[Layered]:
         """What it lets pass: calls, and programs that are run."""
         self.say('def passed(self): return [call_of("notes.find"), "1 + 1"]  # what it must let pass')
@@ -109,16 +104,6 @@ class LayerConformance(HookConformance):
     def refused(self) -> Sequence[Layered]:
         """What it refuses, once all of `passed` has passed."""
         return ()
-
-    def more(self, host: Any) -> dict[str, Any]:
-        from pydantic import TypeAdapter
-
-        given = {"secrets": host.secrets()}
-        tables = {
-            name: TypeAdapter(kind).validate_python(value, context=given)
-            for name, (kind, value) in self.owned().items()
-        }
-        return {"tables": tables}
 
     @pytest.mark.anyio
     async def test_its_layers(self, host: Any) -> None:

@@ -1,0 +1,84 @@
+"""Decides of calls by where their arguments came from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from doorward import Call, Decider, Decision, Function, Principal
+
+from doorward_provenance.labels import Labelled
+from doorward_provenance.memory import Origin
+from doorward_provenance.running import Running, Runs
+from doorward_provenance.settings import ProvenanceSettings
+from doorward_provenance.words import leaves
+
+_RULE = "[provenance] then"
+_MIXED = "[provenance] mixed"
+
+
+class Origins(Decider):
+    """Has a person asked before what a stranger may have written is acted on."""
+
+    def __init__(self, settings: ProvenanceSettings, labels: Labelled, runs: Runs) -> None:
+        self._settings, self._labels, self._runs = settings, labels, runs
+
+    def possible(self, function: Function, principal: Principal) -> Sequence[Decision]:
+        if not self._matters(function):
+            return [Decision()]
+        mixed = [Decision(self._settings.mixed, _MIXED)] if self._labels.of(function).outward else []
+        return [Decision(), Decision(self._settings.then, _RULE), *mixed]
+
+    def decide(self, call: Call) -> Decision | None:
+        if not self._matters(call.function):
+            return None
+        labels, running = self._labels.of(call.function), self._runs.of(call)
+        unexplained = False
+        for path, value in leaves(call.as_given):
+            if not str(value).strip() or running.memory.was_said(value):
+                continue
+            is_place = labels.outward and (not labels.places or _parameter(path) in labels.places)
+            origins = list(running.memory.origins(value))
+            if why := _objection(running, call.function, origins, is_place=is_place):
+                return Decision(self._settings.then, _RULE, f"`{path}` {why}")
+            unexplained |= not origins
+        if labels.outward and unexplained and not running.own and running.memory.both_shown:
+            why = "it reaches others, and its program was sent after private and untrusted answers had been shown"
+            return Decision(self._settings.mixed, _MIXED, why)
+        return None
+
+    def _matters(self, function: Function) -> bool:
+        """Whether anything is decided of calls of a function: those that write or reach others."""
+        return self._labels.of(function).outward or not (function.read_only or function.guessed_read)
+
+
+def _objection(running: Running, function: Function, origins: Sequence[Origin], *, is_place: bool) -> str:
+    """Why an argument that the user has not said may be somebody else's will; empty if it is not."""
+    strangers = [origin for origin in origins if origin.answer.labels.untrusted]
+    in_text = [origin for origin in strangers if origin.in_text]
+    if in_text and not running.own:
+        return _told(in_text[0], running)
+    if any(_is_free(origin, function) for origin in origins):
+        return ""
+    if is_place and strangers:
+        return _told(strangers[0], running)
+    if is_place and not origins and (running.untrusted or not running.own):
+        return "came from nowhere that is known, after what others may have written was read"
+    return ""
+
+
+def _is_free(origin: Origin, function: Function) -> bool:
+    """Whether a value may go from there to a function: nobody else wrote it, or its server gave it as a field."""
+    if not origin.answer.labels.untrusted:
+        return True
+    return not origin.in_text and origin.answer.server == function.server
+
+
+def _told(origin: Origin, running: Running) -> str:
+    ago = running.number - origin.answer.program
+    when = "in this program" if ago <= 0 else "one program ago" if ago == 1 else f"{ago} programs ago"
+    what = "a text" if origin.in_text else "a field"
+    return f"came from {what} that {origin.answer.function} answered {when}: others may have written it"
+
+
+def _parameter(path: str) -> str:
+    return path.split(".", 1)[0].split("[", 1)[0]

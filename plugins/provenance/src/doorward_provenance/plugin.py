@@ -1,0 +1,37 @@
+"""The plugin: it sees runs and their answers, and gives the decider that judges by them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from doorward import Decider, Outcome, PluginContext, Run, RunLayer, hookimpl
+
+from doorward_provenance.labels import Labelled
+from doorward_provenance.origins import Origins
+from doorward_provenance.running import Runs
+from doorward_provenance.settings import ProvenanceSettings
+
+
+class Provenance:
+    """Knows of each argument whether the user's program said it, or an answer did."""
+
+    def __init__(self, context: PluginContext) -> None:
+        """Raises: ConfigError for an unknown group."""
+        settings: ProvenanceSettings = context.tables.get("provenance") or ProvenanceSettings()
+        labels = Labelled(settings)
+        is_tainted = context.members(settings.tainted, "[provenance] tainted")
+        self._runs = Runs(labels, is_tainted, settings.minutes * 60)
+        self._origins = Origins(settings, labels, self._runs)
+
+    @hookimpl
+    def run_layers(self) -> list[RunLayer]:
+        return [RunLayer("provenance", self._around)]
+
+    @hookimpl
+    def deciders(self) -> list[Decider]:
+        return [self._origins]
+
+    async def _around(self, run: Run, proceed: Callable[[], Awaitable[Outcome]]) -> Outcome:
+        with self._runs.begun(run.program) as answered:
+            run.state.on_answer(answered)
+            return await proceed()

