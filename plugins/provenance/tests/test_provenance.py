@@ -174,7 +174,7 @@ class TestConformance(DeciderConformance):
     plugin = Provenance
 
     def owned(self) -> Mapping[str, tuple[Any, Any]]:
-        return {"provenance": (ProvenanceSettings, {"tainted": ["*"], "then": "deny"})}
+        return {"provenance": (ProvenanceSettings, {"tainted": ["*"], "outward": ["notes.send"], "then": "deny"})}
 
     def refused(self) -> Sequence[Call]:
         return [call_of("notes.send", False, to="eve@stranger.example")]
