@@ -47,6 +47,12 @@ CAPABILITIES = [
         "budgets",
         "budgets",
     ),
+    Capability(
+        "doorward-provenance",
+        "[provenance]\nminutes = 60\n",
+        ("DOORWARD_PROVENANCE__MINUTES", "60"),
+        plugin="provenance",
+    ),
     Capability("doorward-compat", plugin="compat"),
     Capability("doorward-program-helpers", plugin="program_helpers"),
     Capability("doorward-skills", server_key='skills = "guide.md"', plugin="skills"),

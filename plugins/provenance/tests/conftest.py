@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from doorward import Call, Compiled, Function, ServerContext, Settings
+from doorward import Call, Compiled, Door, Function, Program, ProgramResult, ServerContext, Settings
+from doorward_testing.samples import InProcess
 
 MAIL = {
     "id": "m-17",
@@ -70,8 +72,30 @@ class Office:
         pass
 
 
+class Here(InProcess):
+    """Programs run in the process of the test, with the servers of the office as names."""
+
+    async def open(self, program: Program, *, session: bool = False) -> Any:
+        sandbox = await super().open(program, session=session)
+        run = sandbox.run
+
+        async def with_servers(program: Program, door: Door) -> ProgramResult:
+            sandbox.names |= {server: _module(server, door) for server in ("mail", "people", "files")}
+            return await run(program, door)
+
+        sandbox.run = with_servers  # type: ignore[method-assign]
+        return sandbox
+
+
+def _module(server: str, door: Door) -> Any:
+    def calls(name: str) -> Callable[..., Any]:
+        return lambda **given: door.call(f"{server}.{name}", (), given)
+
+    return SimpleNamespace(**{name: calls(name) for name in door.members(server) or ()})
+
+
 CONFIG = """
-executor = "monty"
+executor = "here"
 cache = "none"
 plugins = ["provenance"]
 [servers.mail]
@@ -91,7 +115,8 @@ def office(doorward_host: Any) -> Callable[..., Any]:
     """A gateway of the office, with lines of `[provenance]`. What was called is `office.made`."""
     kind = type("ThisOffice", (Office,), {"made": [], "mails": [dict(MAIL)]})
     doorward_host.install("source", "office", kind)
-    doorward_host.install_real("provenance", "monty")
+    doorward_host.install_real("provenance")
+    doorward_host.install("executor", "here", Here)
 
     @asynccontextmanager
     async def opened(lines: str = "", head: str = "") -> AsyncIterator[Any]:

