@@ -10,14 +10,32 @@ from pathlib import Path
 from typing import Any
 
 from doorward import ConfigError, StateError
+from doorward.engines import Put, Store, retry
 from doorward.files import own_folder, shared_secret
+
+SALTS = "salts"
+"""The table of salts, by what is sealed with them."""
+
+
+async def shared_salt(store: Store, what: str, earlier: Path | None = None) -> bytes:
+    """The salt with which all processes of a store seal this; the one in the file of an `earlier` version, if
+    there is one. Raises: StateError."""
+
+    async def attempt() -> bytes:
+        if (found := await store.get(SALTS, what)) is not None:
+            return found.value
+        salt = shared_secret(earlier, 16) if earlier is not None and earlier.exists() else os.urandom(16)
+        await store.commit(Put(SALTS, what, salt, expected=0), sync=True)
+        return salt
+
+    return await retry(attempt, SALTS)
 
 
 class Sealing:
-    """Seals with AES-GCM, by keys that are made of `key` and a salt, which lies in a file that all processes share;
+    """Seals with AES-GCM, by keys that are made of `key` and a salt, or the one in a file that all processes share;
     without a key, what is stored stays as it is. `what` is stored, in words, and `hint` says how to do without."""
 
-    def __init__(self, key: Callable[[], str] | None, salt: Path, what: str, hint: str = "") -> None:
+    def __init__(self, key: Callable[[], str] | None, salt: Path | bytes, what: str, hint: str = "") -> None:
         self._key, self._salt, self._what = key, salt, what
         self._hint = f"pip install 'doorward[vault]'{hint}."
         self._master: bytes | None = None
@@ -34,10 +52,11 @@ class Sealing:
             )
             raise ConfigError(told, place="vault_key", hint=self._hint) from None
         if self._master is None:
-            own_folder(self._salt.parent, private=True)
-            self._master = hashlib.scrypt(
-                self._key().encode(), salt=shared_secret(self._salt, 16), n=2**14, r=8, p=1, dklen=32
-            )
+            salt = self._salt
+            if isinstance(salt, Path):
+                own_folder(salt.parent, private=True)
+                salt = shared_secret(salt, 16)
+            self._master = hashlib.scrypt(self._key().encode(), salt=salt, n=2**14, r=8, p=1, dklen=32)
         key = hmac.digest(self._master, name.encode(), "sha256")
         return Box(AESGCM(key), key, self._what)
 
