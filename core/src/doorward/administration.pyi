@@ -23,8 +23,6 @@ from doorward.data.json_writing import exceeds as exceeds
 from doorward.data.languages import is_script as is_script
 from doorward.data.languages import named as language_named
 from doorward.data.languages import of_file as language_of_file
-from doorward.data.near_names import in_place_of as in_place_of
-from doorward.data.near_names import nearest as nearest
 from doorward.data.offload import done as maybe_in_thread
 from doorward.data.offload import is_large as is_large
 from doorward.data.offload import off_loop as run_in_thread
@@ -32,6 +30,8 @@ from doorward.data.offload import thread_to_its_end as thread_to_its_end
 from doorward.data.values import cut as cut_value
 from doorward.data.values import plain as plain_value
 from doorward.data.wording import clean as clean
+from doorward.data.words import in_place_of as in_place_of
+from doorward.data.words import nearest as nearest
 from doorward.data.words import stems as stems
 from doorward.host.logs import Bounded as Bounded
 from doorward.host.logs import stderr as log_stream

@@ -15,9 +15,8 @@ from typing import Any
 
 import anyio
 
-from doorward.access.groups import members_of
 from doorward.access.policy import Policy
-from doorward.access.principals import Principals
+from doorward.access.principals import Principals, members_of
 from doorward.access.rate_limit import RateLimit
 from doorward.access.readiness import Readiness
 from doorward.calls.artefacts import Artefacts, Page
@@ -56,9 +55,8 @@ from doorward.sandboxes.executors import Executors
 from doorward.sandboxes.languages import Languages
 from doorward.sandboxes.sessions import Sessions
 from doorward.secrets import needles
-from doorward.servers.background_refresh import BackgroundRefresh, after_the_start, recover
+from doorward.servers.background_refresh import BackgroundRefresh, Reconfiguration, after_the_start, recover
 from doorward.servers.compiler import Compiler
-from doorward.servers.reconfiguration import Reconfiguration
 from doorward.servers.registry import Servers
 from doorward.stores import MEMORY, Stores, chosen_store
 

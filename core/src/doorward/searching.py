@@ -11,9 +11,8 @@ _EXPORTS = Exports(
     {
         "catalog.catalog": "Catalog",
         "catalog.schemas": "Definitions Reader closure listed strings table variants",
-        "data.near_names": "nearest",
         "data.offload": "done off_loop",
-        "data.words": "STOP_WORDS Phrase split_words stem",
+        "data.words": "STOP_WORDS Phrase nearest split_words stem",
         "model.decisions": "effect",
         "model.drivers": "SearchView",
         "model.search": "SEARCH Allowed Found Given Hit Related Search SearchEngine",

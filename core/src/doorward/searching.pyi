@@ -7,11 +7,11 @@ from doorward.catalog.schemas import listed as listed
 from doorward.catalog.schemas import strings as strings
 from doorward.catalog.schemas import table as table
 from doorward.catalog.schemas import variants as variants
-from doorward.data.near_names import nearest as nearest
 from doorward.data.offload import done as done
 from doorward.data.offload import off_loop as off_loop
 from doorward.data.words import Phrase as Phrase
 from doorward.data.words import STOP_WORDS as STOP_WORDS
+from doorward.data.words import nearest as nearest
 from doorward.data.words import split_words as split_words
 from doorward.data.words import stem as stem
 from doorward.model.decisions import effect as effect

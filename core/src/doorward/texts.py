@@ -15,7 +15,7 @@ _EXPORTS = Exports(
         "data.clean_text": "clean_text visible",
         "data.json_writing": "dump exceeds",
         "data.languages": "JSON is_script",
-        "data.near_names": "nearest",
+        "data.words": "nearest",
         "data.quoting": "apart in_one_line indented",
         "data.values": "plain",
         "data.wording": "MAX_KEY_CHARACTERS clean",

@@ -24,13 +24,13 @@ from doorward.data.json_writing import dump as dump
 from doorward.data.json_writing import exceeds as exceeds
 from doorward.data.languages import JSON as JSON
 from doorward.data.languages import is_script as is_script
-from doorward.data.near_names import nearest as nearest
 from doorward.data.quoting import apart as apart
 from doorward.data.quoting import in_one_line as in_one_line
 from doorward.data.quoting import indented as indented
 from doorward.data.values import plain as plain
 from doorward.data.wording import MAX_KEY_CHARACTERS as MAX_KEY_CHARACTERS
 from doorward.data.wording import clean as clean
+from doorward.data.words import nearest as nearest
 from doorward.model.names import class_name as class_name
 from doorward.model.names import is_plain as is_plain
 from doorward.model.names import python_name as python_name

@@ -5,7 +5,7 @@ from doorward.exports import Exports
 _EXPORTS = Exports(
     __name__,
     {
-        "model.call_trace": "CallTrace RequestTrace",
+        "model.calls": "CallTrace RequestTrace",
         "plugins.tracing": "current_trace",
     },
 )

@@ -1,6 +1,6 @@
 # `make reference` writes this file.
-from doorward.model.call_trace import CallTrace as CallTrace
-from doorward.model.call_trace import RequestTrace as RequestTrace
+from doorward.model.calls import CallTrace as CallTrace
+from doorward.model.calls import RequestTrace as RequestTrace
 from doorward.plugins.tracing import current_trace as current_trace
 
 __all__ = [

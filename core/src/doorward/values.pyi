@@ -5,7 +5,7 @@ from doorward.data.headers import is_hidden_header as is_hidden_header
 from doorward.data.headers import shown_headers as shown_headers
 from doorward.data.json_reading import decoded as decoded
 from doorward.data.json_reading import read_json as read_json
-from doorward.data.json_values import values_in as values_in
+from doorward.data.json_reading import values_in as values_in
 from doorward.data.offload import aside as aside
 from doorward.data.offload import to_its_end as to_its_end
 from doorward.data.offload import write_json as write_json

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from doorward import File, Function, InvalidArguments
-from doorward.calls.answers import read
+from doorward.calls.answer_checks import read
 from doorward.calls.artefacts import PREFIX, Artefacts
 from doorward.calls.binding import bind
 from doorward.calls.files import opened

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from doorward import Call, Compiled, Function, hookimpl
-from doorward.calls import answers
+from doorward.calls import answer_checks
 from doorward.calls.artefacts import kind_of
 from doorward_testing.samples import Replies
 
@@ -56,7 +56,7 @@ async def test_files_of_a_call_are_bounded_together(doorward_host: Any) -> None:
 
 async def test_answers_are_bounded_in_values(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """However small each is: a million empty lists are few bytes and much memory."""
-    monkeypatch.setattr(answers, "MAX_PARTS", 1000)
+    monkeypatch.setattr(answer_checks, "MAX_PARTS", 1000)
 
     async def call(self: Weather, call: Call) -> Any:
         return [[]] * 2000

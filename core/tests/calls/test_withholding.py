@@ -245,7 +245,7 @@ async def test_runs_at_once_are_counted_together(opened: Any) -> None:
 async def test_a_file_has_a_name_to_guess_with(opened: Any) -> None:
     """Neither the name of a file argument nor that of one in an answer shows a right guess."""
     from doorward import File
-    from doorward.calls.answers import read, secrets_in
+    from doorward.calls.answer_checks import read, secrets_in
     from doorward.secrets.store import Secrets
 
     secrets = Secrets(environ={})

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from doorward.calls.function_lookup import names_near
 from doorward.catalog.memory_catalog import MemoryCatalog
-from doorward.catalog.near_functions import names_near
 from doorward.catalog.plain_search import PlainSearch
 
 from ..conftest import function, stored

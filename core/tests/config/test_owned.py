@@ -321,7 +321,7 @@ async def test_a_table_is_read_at_the_start_only(
 
 async def changed(host: Host, gate: Any, text: str) -> None:
     """Have a gateway look at its file, which has changed."""
-    from doorward.servers.reconfiguration import Reconfiguration
+    from doorward.servers.background_refresh import Reconfiguration
 
     if not hasattr(gate, "changes"):
         gate.changes = Reconfiguration(gate.loaded, gate.servers, gate.principals)

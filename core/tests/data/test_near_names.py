@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from doorward.data.near_names import nearest
+from doorward.data.words import nearest
 
 NAMES = ["issues_create", "issues_list_for_repo", "git_get_ref", "repos_get", "search_repos", "patch_zone"]
 

@@ -97,7 +97,7 @@ async def test_printed_bytes_are_short(doorward_host: Any) -> None:
 @pytest.mark.parametrize("text", ["x" * 1999 + " ", "b'" * 2, "b'\"", "b'" + "\\" * 2, "b'x", "a" * 10**6])
 def test_odd_printed_text_is_shortened_in_little_time(text: str) -> None:
     """Whatever a program prints: time grows with its length, not with the square of that."""
-    from doorward.calls.embedded import shortened
+    from doorward.runs.outcomes import shortened
 
     def seconds(size: int) -> float:
         whole = (text * (size // len(text) + 1))[:size]

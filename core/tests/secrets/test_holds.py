@@ -8,7 +8,7 @@ import threading
 
 import pytest
 from doorward.model.errors import LimitExceeded
-from doorward.secrets import holds
+from doorward.secrets import scrubber as holds
 from doorward.secrets.owners import Owner
 from doorward.secrets.redaction import REDACTED
 from doorward.secrets.scrubber import MAX_FETCHED_VALUES, MAX_SHARED_VALUES, Scrubber, answers_of

@@ -8,7 +8,7 @@ import pytest
 from doorward import Compiled, Secret, Settings, Suggestion
 from doorward.config.config import Server
 from doorward.config.settings import ServerSettings
-from doorward.servers.auth_hint import auth_hint
+from doorward.servers.source_maker import auth_hint
 
 from ..conftest import Weather
 

@@ -9,7 +9,7 @@ from doorward.access.effects import Effects
 from doorward.config.settings import ServerSettings
 from doorward.model.decisions import Effect
 from doorward.model.functions import Compiled, Function
-from doorward.servers.function_filters import narrowed
+from doorward.servers.compiler import narrowed
 
 FUNCTIONS = [
     Function("api", "get", read_only=True),

@@ -130,7 +130,7 @@ async def test_a_guide_is_for_those_who_may_use_the_server(doorward_host: Any) -
 
 async def test_a_guide_is_followed_when_the_configuration_changes(doorward_host: Any) -> None:
     """Without a restart: the plugin is there for servers to come."""
-    from doorward.servers.reconfiguration import Reconfiguration
+    from doorward.servers.background_refresh import Reconfiguration
 
     (doorward_host.folder / "guide.md").write_text("Ask for Oslo.")
     async with doorward_host.gateway(CONFIG) as gate:

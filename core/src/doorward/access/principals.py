@@ -4,21 +4,57 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 
-from doorward.access.groups import Groups
 from doorward.access.patterns import Patterns
 from doorward.access.rules import Rules
 from doorward.config.config import Loaded, Server, module_name
 from doorward.config.settings import EVERYONE, PrincipalSettings
 from doorward.data.frozen import frozen
+from doorward.data.words import in_place_of
 from doorward.host.logs import log
+from doorward.model.errors import ConfigError
 from doorward.model.principals import LOCAL, Principal
 from doorward.secrets.owned import OwnedSecrets
 from doorward.secrets.owners import Owner
 from doorward.secrets.scrubber import MAX_SHARED_VALUES
 from doorward.secrets.store import Secrets, Template
+
+_MARK = "@"
+
+
+def members_of(groups: Mapping[str, Iterable[str]]) -> Callable[[Iterable[str], str], Callable[[str], bool]]:
+    """See `PluginContext.members`."""
+    known = Groups(groups)
+    return lambda names, place: known.members(names, place).fit
+
+
+class Groups:
+    """`[groups]` of the configuration."""
+
+    def __init__(self, groups: Mapping[str, Iterable[str]]) -> None:
+        self._patterns = {name: Patterns(members) for name, members in groups.items()}
+
+    def of(self, principal: str) -> list[str]:
+        """The groups that a principal belongs to."""
+        return [name for name, members in self._patterns.items() if members.fit(principal)]
+
+    def members(self, names: Iterable[str], place: str) -> Patterns:
+        """The principals that names, wildcards and `@GROUP` mean together. Raises: ConfigError for an unknown group."""
+        meant: set[str] = set()
+        for name in names:
+            group = name.removeprefix(_MARK)
+            if group == name:
+                meant.add(name)
+            elif group in self._patterns:
+                meant |= self._patterns[group].written
+            else:
+                near = in_place_of(group, [*self._patterns])
+                hint = 'Write [groups] with a line such as ops = ["alice", "bob*"].'
+                raise ConfigError(f"principal: there is no group {group!r}{near}", place=place, hint=hint)
+        return Patterns(meant)
+
 
 _MAX_PRESENTED_TOKENS = 10_000
 """Principals whose last token is remembered."""

@@ -3,33 +3,119 @@ redaction."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from doorward.calls import answers
-from doorward.calls.artefacts import handle_to
+from doorward.calls.artefacts import MAX_FILES, base_name, handle_to, named_in
 from doorward.data.frozen import frozen
 from doorward.data.headers import shown_headers
+from doorward.data.json_writing import MAX_PARTS, dump, exceeds, in_one_piece
 from doorward.data.offload import done, is_large, off_loop
+from doorward.data.values import plain
 from doorward.host.logs import log
 from doorward.model.calls import Call, File, Reply
-from doorward.model.errors import DoorwardError, GuardRefused, PluginError, ServerError, StateError
+from doorward.model.errors import DoorwardError, GuardRefused, LimitExceeded, PluginError, ServerError, StateError
 from doorward.model.functions import Function
 from doorward.plugins.failures import kind_of, said
 from doorward.plugins.hook_answers import Unfit, odd_part, unfit
 from doorward.plugins.result_changes import changed
+from doorward.secrets.redaction import Redactor
 from doorward.secrets.scrubber import MAX_MESSAGE_CHARACTERS, Scope, redact_error
+from doorward.secrets.variants import as_bytes
 
 if TYPE_CHECKING:
     from doorward.calls.call_context import CallContext
     from doorward.calls.withholding import Withholding
     from doorward.catalog.catalog import Catalog
     from doorward.plugins.manager import Plugins
-    from doorward.secrets.redaction import Redactor
     from doorward.secrets.store import Secrets
     from doorward.servers.registry import Servers
+
+_MAX_NAME_CHARS = 200
+"""Characters of a file's name."""
+
+
+@dataclass(slots=True)
+class Answer:
+    """A plain value; its size in bytes; the files in it, each with the empty dictionary that takes its place; the
+    numbers of the credentials that were taken out of it; the URIs of files that stand in its data."""
+
+    value: Any = None
+    size: int = 0
+    files: list[tuple[dict[str, Any], File]] = field(default_factory=list)
+    secrets: set[int] = field(default_factory=set)
+    uris: list[str] = field(default_factory=list)
+
+
+def read(result: Any, function: str, most_bytes: int, redactor: Redactor) -> Answer:
+    """A result as a program may see it. Raises: LimitExceeded."""
+    if exceeds(result, MAX_PARTS):
+        raise LimitExceeded(f"{function} answered more than {MAX_PARTS:,} values", hint="Ask for less: pages, filters.")
+    return _read(result, function, most_bytes, redactor, dump)
+
+
+def read_small(result: Any, function: str, most_bytes: int, redactor: Redactor) -> Answer:
+    """The same for a result that is not large."""
+    return _read(result, function, most_bytes, redactor, in_one_piece)
+
+
+def _read(result: Any, function: str, most_bytes: int, redactor: Redactor, write: Callable[[Any], bytes]) -> Answer:
+    answer = Answer()
+
+    def held(file: File) -> dict[str, Any]:
+        if len(answer.files) >= MAX_FILES:
+            raise LimitExceeded(f"{function} answered more than {MAX_FILES} files", hint="Ask for less at once.")
+        answer.size += len(file.content)
+        _check_size(function, answer.size, most_bytes)
+        answer.files.append(({}, file))
+        return answer.files[-1][0]
+
+    answer.value = plain(result, keep=(int,), held=held)
+    written = write(answer.value)
+    _check_size(function, len(written), most_bytes)
+    if not isinstance(result, File):
+        answer.size += len(written)
+    answer.uris = named_in(written)
+    answer.secrets |= redactor.found(written)
+    if answer.secrets:
+        answer.value = redactor.value(answer.value)
+    for number, (place, file) in enumerate(answer.files):
+        answer.files[number] = place, _clean(file, answer.secrets, redactor)
+    return answer
+
+
+def _clean(file: File, secrets: set[int], redactor: Redactor) -> File:
+    """A file without credentials, whose numbers are added to `secrets`."""
+    found = redactor.found(file.content)
+    secrets |= found | _in_name(file, redactor)
+    return replace(
+        file,
+        content=redactor.content(file.content) if found else file.content,
+        type=redactor.text(file.type) or "application/octet-stream",
+        name=base_name(redactor.text(file.name)[:_MAX_NAME_CHARS]),
+    )
+
+
+def _check_size(function: str, size: int, most: int) -> None:
+    if size > most:
+        raise LimitExceeded(
+            f"{function} answered {size} bytes, more than {most}", hint="Ask for less: pages, filters, fields."
+        )
+
+
+def secrets_in(arguments: Any, redactor: Redactor) -> set[int]:
+    """The numbers of the credentials in the arguments of a call, files included."""
+    files: list[File] = []
+    written = dump(plain(arguments, held=files.append))
+    return redactor.found(written).union(*(redactor.found(file.content) | _in_name(file, redactor) for file in files))
+
+
+def _in_name(file: File, redactor: Redactor) -> set[int]:
+    return redactor.found(as_bytes(f"{file.type} {file.name}"))
+
 
 _COMMON = frozenset((dict, list, str, int, float, bool, bytes, type(None)))
 """The types of most answers."""
@@ -92,9 +178,9 @@ class AnswerChecks:
             result = File(result, reply.type, reply.name)
         redactor, most = self._secrets.redactor(scope), run.program.limits.result_bytes
         if is_large(result):
-            answer = await off_loop(answers.read, result, call.function.qualified, most, redactor)
+            answer = await off_loop(read, result, call.function.qualified, most, redactor)
         else:
-            answer = answers.read_small(result, call.function.qualified, most, redactor)
+            answer = read_small(result, call.function.qualified, most, redactor)
         if answer.secrets:
             await self._withhold_guess(call, answer.secrets, redactor)
         if answer.uris:
@@ -124,7 +210,7 @@ class AnswerChecks:
         if not new:
             return arguments
         redactor = self._secrets.redactor(scope)
-        await self._withhold_guess(call, answers.secrets_in(new, redactor), redactor)
+        await self._withhold_guess(call, secrets_in(new, redactor), redactor)
         return {**arguments, **redactor.value(new)}
 
     async def of_source(self, call: Call, error: DoorwardError) -> DoorwardError:
@@ -161,7 +247,7 @@ class AnswerChecks:
         redactor = self._secrets.redactor(scope)
         said = [error.message, error.hint, getattr(error, "body", None)]
         large = is_large(said)
-        await self._withhold_guess(call, await done(answers.secrets_in, said, redactor, large=large), redactor)
+        await self._withhold_guess(call, await done(secrets_in, said, redactor, large=large), redactor)
         await done(redact_error, error, redactor, large=large)
         if not error.hint:
             definitions = partial(self._catalog.definition, call.function.server)
@@ -189,7 +275,7 @@ class AnswerChecks:
         Raises: SecretWithheld.
         """
         found = found & redactor.credentials
-        if found and found & await done(answers.secrets_in, call.arguments, redactor, large=is_large(call.arguments)):
+        if found and found & await done(secrets_in, call.arguments, redactor, large=is_large(call.arguments)):
             raise await self._withholding.withheld(
                 call.principal, f"the answer of {call.function.qualified}", call.function.server
             )

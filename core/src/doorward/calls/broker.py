@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.calls import binding
 from doorward.calls.answer_checks import AnswerChecks, to_reply
-from doorward.calls.files_of_calls import with_files
+from doorward.calls.files import with_files
 from doorward.calls.performing import Performing
 from doorward.calls.permissions import Permissions, nobody_asks
 from doorward.calls.withholding import Withholding

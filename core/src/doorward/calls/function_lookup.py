@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from doorward.catalog.near_functions import names_near
 from doorward.config.config import module_name
+from doorward.data.words import nearest, split_words
 from doorward.model.errors import UnknownName
 from doorward.model.functions import Function
 from doorward.model.names import python_name, qualified
@@ -16,6 +16,29 @@ if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
     from doorward.model.search import SearchEngine
     from doorward.servers.registry import Servers
+
+MAX_COMPARED_NAMES = 3000
+"""Names that an unknown name is compared with, letter by letter."""
+
+_SEARCH_RESULTS = 10
+_SEARCH_BONUS = 0.5
+"""How much nearer a name counts if a search for the unknown name's words finds its function first. The search knows
+meanings: `add` finds `create`."""
+
+
+def names_near(catalog: Catalog, engine: SearchEngine, name: str, servers: Sequence[str], most: int = 5) -> list[str]:
+    """The qualified names most similar to this one, nearest first."""
+    server, _, bare = name.rpartition(".")
+    asked = [server] if server in servers else servers
+    found = [function.qualified for function in engine.near(split_words(bare), asked, _SEARCH_RESULTS)]
+    everything: list[str] = []
+    for each in asked:
+        everything += [f"{each}.{n}" for n in catalog.names(each)]
+        if len(everything) > MAX_COMPARED_NAMES:  # comparing with all of them would take too long
+            return found[:most]
+    worth = {known: _SEARCH_BONUS * (1 - place / _SEARCH_RESULTS) for place, known in enumerate(found)}
+    return nearest(bare, everything, most, worth) or found[:most]
+
 
 _MOST_NAMES = 10
 """Functions of a server that a hint names where no name is like the one that was asked for."""

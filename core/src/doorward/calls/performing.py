@@ -16,8 +16,7 @@ from doorward.plugins.tracing import traced_by
 if TYPE_CHECKING:
     from doorward.calls.answer_checks import AnswerChecks
     from doorward.calls.call_context import CallContext
-    from doorward.model.call_trace import CallTrace
-    from doorward.model.calls import Call
+    from doorward.model.calls import Call, CallTrace
     from doorward.model.drivers import Source
     from doorward.plugins.manager import Plugins
     from doorward.servers.registry import Servers

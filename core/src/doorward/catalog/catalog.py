@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
 from pydantic_core import from_json
 
-from doorward.catalog.derived import Derived
 from doorward.catalog.function_codec import Report, restored
 from doorward.catalog.memory_catalog import EMPTY_CATALOG
 from doorward.catalog.notes import Notes
 from doorward.catalog.schemas import closure
 from doorward.catalog.store import Broken, CatalogReader, CatalogStore
 from doorward.catalog.texts import FunctionTexts
-from doorward.catalog.writer import write
+from doorward.catalog.writer import Derived, write
 from doorward.data.json_writing import digest
 from doorward.host.logs import log
 from doorward.model.errors import DoorwardError, StateError

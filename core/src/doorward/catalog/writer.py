@@ -2,23 +2,66 @@
 
 from __future__ import annotations
 
+import gc
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from doorward.catalog.function_codec import Report, as_json, scrubbed
 from doorward.catalog.store import CatalogStore, Contents, Row
 from doorward.data.clean_text import clean_compile
-from doorward.host.garbage import gc_paused
-from doorward.model.functions import Compiled
+from doorward.host.logs import log
+from doorward.model.errors import PluginError
+from doorward.model.functions import Compiled, Function
 from doorward.model.names import Named
 
 if TYPE_CHECKING:
-    from doorward.catalog.derived import Derived
     from doorward.catalog.notes import Notes
     from doorward.model.integrity import Integrity
+
+Derive = Callable[[Sequence[Function], Callable[[str], Any], Callable[[str], str]], bytes]
+"""Makes the bytes of a server's functions, of what reads the definitions that they refer to, and of what removes
+credentials from a text: definitions have not passed it yet. Called in a thread."""
+
+
+class Derived:
+    """What is derived, by name."""
+
+    def __init__(self) -> None:
+        self._makers: dict[str, Derive] = {}
+
+    def add(self, name: str, derive: Derive) -> None:
+        """Derive this of every server that is compiled from now on. Raises: PluginError if the name is taken."""
+        if name in self._makers:
+            raise PluginError(f"two plugins derive {name!r} of functions", hint="Use one of the two plugins.")
+        self._makers[name] = derive
+
+    def of(
+        self, functions: Sequence[Function], definitions: Callable[[str], Any], scrub: Callable[[str], str]
+    ) -> Mapping[str, bytes]:
+        """All that is derived. What cannot be is left out: whoever reads it does without, or derives it anew."""
+        found = {}
+        for name, derive in self._makers.items():
+            try:
+                found[name] = derive(functions, definitions, scrub)
+            except Exception as error:  # a defect of a plugin must not stop a compile
+                log.error("not_derived", what=name, why=f"{type(error).__name__}: {error}")
+        return found
+
+
+@contextmanager
+def gc_paused() -> Iterator[None]:
+    """Pause garbage collection: it would visit each of a million new objects again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 @gc_paused()

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from doorward.config.install_hints import owner_brought
-from doorward.data.near_names import in_place_of
+from doorward.data.words import in_place_of
 from doorward.model.errors import ConfigError, MissingSecret
 
 if TYPE_CHECKING:
-    from doorward.model.references import Resolver
+    from doorward.model.settings import Resolver
 
 T = TypeVar("T", bound=BaseModel)
 

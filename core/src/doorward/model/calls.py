@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from doorward.model.clock import Clock
 from doorward.model.decisions import ALLOWED, Decision
@@ -14,6 +14,27 @@ from doorward.model.usage import Usage
 
 if TYPE_CHECKING:
     from doorward.model.interaction import Client
+
+
+class RequestTrace(Protocol):
+    """One HTTP request that is followed."""
+
+    headers: Mapping[str, str]
+    """What it carries: `traceparent` and `tracestate` of the W3C, or nothing."""
+
+    def end(self, status: int | None, error: str) -> None:
+        """Learn that it was answered with this status, or failed with an error of this name."""
+
+
+@runtime_checkable
+class CallTrace(Protocol):
+    """What a plugin answers to the hook `trace_call`."""
+
+    context: Mapping[str, str]
+    """The W3C context of the call, for sources whose messages have a place for it: `_meta` of MCP."""
+
+    def request(self, method: str, url: str) -> RequestTrace:
+        """Follow a request of the call that is about to be sent. The URL may hold secrets."""
 
 
 TextRule = Callable[[Any, str, bool], bool]

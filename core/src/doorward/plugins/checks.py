@@ -9,7 +9,7 @@ from functools import cache
 from types import MethodType
 from typing import Any
 
-from doorward.data.near_names import in_place_of
+from doorward.data.words import in_place_of
 from doorward.model.abilities import (
     HasSettings,
     SupportsBuild,

@@ -4,24 +4,84 @@ others are still called, and whatever it should have judged does not pass."""
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from concurrent.futures import Future
+from contextvars import copy_context
 from functools import partial
+from threading import Thread
 from typing import Any
 
 import pluggy
 
 from doorward.config.installed_plugins import PluginId
+from doorward.model.calls import CallTrace, RequestTrace
 from doorward.model.decisions import Decision
 from doorward.model.errors import ApiError, ConfigError, DoorwardError, PluginError, ToolError
 from doorward.model.programs import Finding
 from doorward.plugins.block_watch import BlockWatch
 from doorward.plugins.failures import Failures, contained, failed
 from doorward.plugins.function_checks import check_changed
-from doorward.plugins.hook_answers import Answer, Refusal, Unfit, declare, fitting, sign_answer, unfit
+from doorward.plugins.hook_answers import Answer, Refusal, Unfit, declare, expected, fitting, sign_answer, unfit
 from doorward.plugins.hookspecs import ADDITIONS, OBSERVERS, SECONDS, SPECS
 from doorward.plugins.sealing import sealed
-from doorward.plugins.time_limit import within
-from doorward.plugins.traces import FollowedCall
+
+Tells = Callable[[Exception], object]
+"""Tells of a failure."""
+
+
+class FollowedCall:
+    """What `trace_call` answered, contained."""
+
+    def __init__(self, trace: CallTrace, tells: Tells) -> None:
+        self._trace, self._tells = trace, tells
+        self.context: Mapping[str, str] = dict(trace.context)
+
+    def request(self, method: str, url: str) -> FollowedRequest:
+        """See `doorward.tracing.CallTrace`."""
+        try:
+            with contained():
+                return FollowedRequest(self._trace.request(method, url), self._tells)
+        except Exception as error:
+            self._tells(error)
+        return FollowedRequest(None, self._tells)
+
+
+class FollowedRequest:
+    """What a `CallTrace` answered for one request, contained."""
+
+    def __init__(self, trace: RequestTrace | None, tells: Tells) -> None:
+        self._trace, self._tells = trace, tells
+        given: Any = trace.headers if trace is not None else {}
+        self.headers: Mapping[str, str] = {expected(str, k): expected(str, v) for k, v in dict(given).items()}
+
+    def end(self, status: int | None, error: str) -> None:
+        """See `doorward.tracing.RequestTrace`."""
+        try:
+            with contained():
+                if self._trace is not None:
+                    self._trace.end(status, error)
+        except Exception as raised:
+            self._tells(raised)
+
+
+def within(seconds: float, run: Callable[..., Any]) -> Callable[..., Any]:
+    """`run`, called in a thread that the end of this process does not wait for. It raises TimeoutError if that takes
+    longer."""
+
+    def limited(*given: Any, **named: Any) -> Any:
+        context, done = copy_context(), Future[Any]()
+
+        def work() -> None:
+            try:
+                done.set_result(context.run(run, *given, **named))
+            except BaseException as error:
+                done.set_exception(error)
+
+        Thread(target=work, daemon=True).start()
+        return done.result(seconds)
+
+    return limited
+
 
 _GUARDS = ("guard_call", "guard_result")
 """Hooks with one answer, which refuses."""

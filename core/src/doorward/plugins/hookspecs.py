@@ -15,8 +15,7 @@ from typing import Any
 import pluggy
 
 from doorward.model.agent_tools import AgentTool
-from doorward.model.call_trace import CallTrace
-from doorward.model.calls import Call, CallRecord
+from doorward.model.calls import Call, CallRecord, CallTrace
 from doorward.model.deciders import Decider
 from doorward.model.decisions import Decision
 from doorward.model.functions import Function

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from doorward.config.install_hints import to_install
 from doorward.config.installed_plugins import Index
-from doorward.data.near_names import in_place_of
+from doorward.data.words import in_place_of
 from doorward.model.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from doorward.model.call_trace import CallTrace
+    from doorward.model.calls import CallTrace
 
 _TRACE: ContextVar[list[CallTrace] | None] = ContextVar("trace", default=None)
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from doorward.catalog.allowed_functions import AllowedFunctions
-from doorward.catalog.hits import Hits
 from doorward.catalog.notes import MAX_CARD_CHARS, MAX_FULL_CHARS
 from doorward.catalog.schemas import Definitions
 from doorward.catalog.texts import PARAMETERS
 from doorward.config.config import module_name
-from doorward.data.cursors import cursor_at, offset_of
+from doorward.data.cursors import cursor_at, offset_of, page
 from doorward.data.languages import JSON, PYTHON, comment_mark, is_script
 from doorward.data.quoting import in_a_line
+from doorward.data.wording import clean
+from doorward.model.decisions import effect
 from doorward.model.errors import DoorwardError, InvalidArguments, UnknownName
 from doorward.model.functions import Function
 from doorward.model.limits import Limits
@@ -24,15 +26,124 @@ from doorward.model.names import some
 from doorward.model.programs import Program
 from doorward.model.search import Found, Search
 from doorward.runs.helper_context import HELPING, MODULE, UNTOLD
-from doorward.runs.server_list import ServerList
 
 if TYPE_CHECKING:
     from doorward.access.policy import Policy
     from doorward.calls.broker import Broker
+    from doorward.catalog.allowed_functions import AllowedNames
     from doorward.catalog.catalog import Catalog
-    from doorward.model.search import SearchEngine
+    from doorward.model.search import Hit, SearchEngine
     from doorward.model.services import Services
     from doorward.servers.registry import Servers
+
+_MAX_NAMES = 40
+"""Function names in the description of a server."""
+
+FEW_SERVERS = 20
+"""A list of more servers says less about each."""
+
+FIRST_NAMES, FIRST_NAMES_OF_MANY = 10, 3
+"""Names of functions shown with a server in a list of few, and of many."""
+
+ABOUT_CHARS, ABOUT_CHARS_OF_MANY = 200, 80
+"""Characters of the description that a server gives of itself, likewise."""
+
+_ERROR_CHARS = 1000
+"""Characters of a server's error."""
+
+
+class ServerList:
+    """Views of servers, bounded in size. `allowed` answers the names of the functions of a server that a principal may
+    call, or `None` for all."""
+
+    def __init__(self, catalog: Catalog, servers: Servers, allowed: AllowedNames) -> None:
+        self._catalog, self._servers, self._allowed = catalog, servers, allowed
+
+    async def listed(
+        self, principal: str, *, limit: int | None, cursor: str | None, within: tuple[str, ...] | None
+    ) -> dict[str, Any]:
+        """See `Discovery.servers`."""
+        usable = ((module, None) for module in self._servers.usable_by(principal))
+        whole: list[tuple[str, DoorwardError | None]] = [*usable, *self._servers.wrong(principal).items()]
+        shown, following = page(whole, limit, cursor)
+        few = len(whole) <= FEW_SERVERS
+        answer: dict[str, Any] = {
+            "servers": [
+                _broken(name, error) if error else self._server(name, few, await self._allowed(name, principal, within))
+                for name, error in shown
+            ]
+        }
+        return answer | ({"total": len(whole), "cursor": following} if following else {})
+
+    def _server(self, module: str, few: bool, allowed: Sequence[str] | None) -> dict[str, Any]:
+        report, most = self._catalog.report(module), FIRST_NAMES if few else FIRST_NAMES_OF_MANY
+        first = self._catalog.first(module, most) if allowed is None else allowed[:most]
+        count = len(allowed) if allowed is not None else report.functions if report else 0
+        shown = {"name": module, "functions": count, "first": [*first]}
+        shown |= {} if report else {"note": "not compiled yet"}
+        if error := self._servers.outdated.get(self._servers.modules[module]):
+            shown["note"] = f"as compiled before: {error}"[:_ERROR_CHARS]
+        about = clean(report.description, ABOUT_CHARS if few else ABOUT_CHARS_OF_MANY) if report else ""
+        return shown | ({"about": about} if about else {})
+
+    async def described(
+        self, module: str, principal: str, language: str, within: tuple[str, ...] | None
+    ) -> dict[str, Any]:
+        """One server in full: `{"function", "text"}`."""
+        allowed, report = await self._allowed(module, principal, within), self._catalog.report(module)
+        names = self._catalog.names(module) if allowed is None else allowed
+        listed = ", ".join(names[:_MAX_NAMES]) + (
+            f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+        )
+        lines = [f"{module}: {report.description[:1000]}" if report and report.description else module]
+        lines += [f"{len(names)} functions: {listed or 'none'}"]
+        lines += (
+            [f"It works in the folder {cwd}"]
+            if (cwd := self._servers.cwd(module, principal)) and cwd not in lines[0]
+            else []
+        )
+        written = self._catalog.texts.imported(module, "", language)
+        lines += [f"Write `{written}`."] if written else []
+        return {"function": module, "text": "\n".join(lines)}
+
+
+def _broken(name: str, error: DoorwardError) -> dict[str, Any]:
+    return {"name": name, "functions": 0, "broken": told(error)}
+
+
+def told(error: DoorwardError) -> str:
+    """The error of a server in one line."""
+    return in_a_line(error)[:_ERROR_CHARS]
+
+
+class Hits:
+    """The hits of a catalog's functions."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    def shown(self, hit: Hit, *, numbered: bool) -> dict[str, Any]:
+        """`{"function", "summary", …}`; what is not so is left out. `numbered`: several questions were asked."""
+        function = hit.function
+        summary = " ".join((function.summary or function.description)[:400].split())[:160]
+        more: dict[str, Any] = {
+            "answers": [*hit.answers] if numbered else [],
+            "read_only": effect(function) == "read",
+            "destructive": effect(function) == "destructive",
+            "needs": {parameter: [*names] for parameter, names in hit.needs.items()},
+            "gives": self._gives(function),
+            "deprecated": function.deprecated,
+            "matched": [*hit.matched],
+        }
+        told = {key: value for key, value in more.items() if value}
+        return {"function": function.qualified, "summary": self._catalog.notes.summary(function) or summary, **told}
+
+    def _gives(self, function: Function) -> str:
+        seen = self._catalog.notes.result(function)
+        returns = seen.schema if seen else function.returns
+        definitions = partial(self._catalog.definition, function.server)
+        return self._catalog.texts.gives(returns, definitions) if returns is not None else ""
+
 
 MAX_DESCRIBED = 5
 """Functions that `get_functions` describes in one answer."""

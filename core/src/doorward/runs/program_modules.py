@@ -18,8 +18,8 @@ from doorward.model.errors import InvalidArguments, PluginError, UnknownName
 from doorward.model.names import is_plain
 from doorward.model.program_names import PROGRAM_NAMES, NoOtherNames, ProgramNames
 from doorward.model.programs import Program
+from doorward.runs.discovery import told
 from doorward.runs.helper_context import ERRORS, HELPING, MODULE, UNTOLD, Helping, missing
-from doorward.runs.server_list import told
 
 if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog

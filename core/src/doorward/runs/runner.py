@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from doorward.calls.embedded import shortened
 from doorward.data import program_text, values
 from doorward.data.json_writing import dump
 from doorward.data.languages import PYTHON
@@ -36,8 +35,19 @@ from doorward.plugins.hook_answers import Answer
 from doorward.plugins.hooks import AwaitedAnswer
 from doorward.plugins.layers import RunLayers
 from doorward.runs.helper_context import HELPING, UNTOLD
-from doorward.runs.outcomes import explained, failure, reading, succeeded, waiting
-from doorward.runs.program_value import ProgramValue, Written, keep_bytes, read_value, written
+from doorward.runs.outcomes import (
+    ProgramValue,
+    Written,
+    explained,
+    failure,
+    keep_bytes,
+    read_value,
+    reading,
+    shortened,
+    succeeded,
+    waiting,
+    written,
+)
 from doorward.sandboxes.sessions import gone
 from doorward.secrets.scrubber import made_by
 from doorward.secrets.variants import as_bytes

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.config.install_hints import executors_of
 from doorward.data.languages import JSON, PYTHON, is_script, named
-from doorward.data.near_names import nearest
 from doorward.data.program_parameters import parameters_if_readable
+from doorward.data.words import nearest
 from doorward.model.errors import DoorwardError, InvalidArguments, Unsupported
 
 if TYPE_CHECKING:

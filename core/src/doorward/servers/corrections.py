@@ -10,7 +10,7 @@ from typing import Any
 
 from doorward.access.rules import selected
 from doorward.config.settings import ServerSettings
-from doorward.data.near_names import nearest
+from doorward.data.words import nearest
 from doorward.model.functions import Compiled, Function, Schema
 
 _MAX_DEPTH = 30

@@ -12,6 +12,7 @@ from typing import Any
 from doorward.access import policy
 from doorward.access.principals import Principals
 from doorward.catalog.catalog import Catalog
+from doorward.catalog.function_codec import Report
 from doorward.config.config import Loaded, Server, module_name
 from doorward.config.settings import ServerSettings
 from doorward.config.upstream_patterns import Upstream, upstreams
@@ -24,8 +25,19 @@ from doorward.model.principals import LOCAL
 from doorward.model.storage import Store
 from doorward.plugins.manager import Plugins
 from doorward.secrets.scrubber import answers_of
-from doorward.servers.auth_hint import auth_hint
 from doorward.servers.auths import Auths
+
+
+def auth_hint(server: Server, report: Report | None) -> str:
+    """The hint for a call that failed for want of credentials: which types of auth the server may want. It says no
+    more, since agents read it. Empty if there is an `auth`."""
+    if server.settings.auth:
+        return ""
+    kinds = dict.fromkeys(
+        " and ".join(str(table.get("type")) for table in each["auth"]) for each in (report.auth if report else ())
+    )
+    of = f" of the type {' or '.join(kinds)}; `doorward doctor` shows what to write" if kinds else ""
+    return f"[servers.{server.name}] has no credentials: the operator gives it an `auth`{of}."
 
 
 class SourceMaker:
