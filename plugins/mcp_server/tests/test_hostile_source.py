@@ -30,6 +30,9 @@ def odd(text: str) -> str:
 
 VALUES = {"choice": odd("a"), "fixed": odd("b"), "preset": odd("c"), odd("key"): odd("d"), "plain": odd("p")}
 
+GIVEN = {"key" if name == odd("key") else name: value for name, value in VALUES.items()}
+"""The same as arguments of a function: a parameter has a name of Python."""
+
 
 def schema(inner: Any) -> dict[str, Any]:
     properties = {
@@ -57,6 +60,12 @@ def schema(inner: Any) -> dict[str, Any]:
     return {"type": "object", **told, "properties": properties, **rules}
 
 
+def parameters(inner: Any) -> dict[str, Any]:
+    found = schema(inner)
+    found["properties"]["key"] = found["properties"].pop(odd("key"))
+    return {**found, "required": ["plain", "key"], "dependentRequired": {"plain": ["key"]}}
+
+
 class Hostile(Weather):
     """Its functions tell no field without what nobody sees."""
 
@@ -66,7 +75,7 @@ class Hostile(Weather):
         inner, plain = {"$ref": f"#/$defs/{odd('Inner')}"}, {"$ref": "#/$defs/Plain"}
         functions = [
             Function(
-                self.name, name, odd(name), odd("It\u2028is a summary"), odd("description"), schema(inner), schema(plain),
+                self.name, name, odd(name), odd("It\u2028is a summary"), odd("description"), parameters(inner), schema(plain),
                 tags=(odd("tag"),), route=f"POST /{odd('route')}", names={"plain": odd("original")}, headers=(odd("X-Header"),),
                 aliases=(odd("alias"),),
             )
@@ -103,8 +112,8 @@ async def test_what_is_read_of_a_hostile_source_is_clean(doorward_host: Any) -> 
     config = CONFIG.replace("[]", '["translator"]') + '[servers.other]\nsource = "hostile"\nexpose = ["one", "two"]\n'
     names = ["other.one", "other.two", "other.one#parameters", "other.one#Plain", "other"]
     wrong = [
-        {}, {"plain": 1}, {"plain": VALUES["plain"], "choice": "no"}, {**VALUES, "fixed": odd("x")}, {**VALUES, odd("ky"): 1},
-        {**VALUES, "inner": {"choice": 1}}, {**VALUES, "many": [{odd("key"): 1}]}, {**VALUES, odd("original"): 1, "preset": 1},
+        {}, {"plain": 1}, {"plain": VALUES["plain"], "choice": "no"}, {**GIVEN, "fixed": odd("x")}, {**GIVEN, odd("ky"): 1},
+        {**GIVEN, "inner": {"choice": 1}}, {**GIVEN, "many": [{odd("key"): 1}]}, {**GIVEN, odd("original"): 1, "preset": 1},
     ]  # fmt: skip
     programs = [f"other.one(**{arguments!a})" for arguments in wrong] + ["other.ones()", f"other.{'on'}(x=1)"]
     async with doorward_host.gateway(config) as gate, Client(build(gate)) as client:
@@ -137,9 +146,9 @@ async def test_what_is_read_of_a_hostile_source_is_clean(doorward_host: Any) -> 
         assert (found.tags, found.headers, found.aliases[:1]) == (("tag", "hooked"), ("X-Header",), ("alias",))
         report = gate.catalog.report("other")
         assert (report.auth[0]["says"], report.auth[0]["elsewhere"]) == ("says", ["https://elsewhere.example"])
-        done = await client.call_tool("execute_code", {"code": f"await other.one(**{VALUES!a})"})
+        done = await client.call_tool("execute_code", {"code": f"await other.one(**{GIVEN!a})"})
         assert not done.is_error, done
-        assert Hostile.sent == VALUES
+        assert Hostile.sent == GIVEN
 
 
 async def test_the_catalog_takes_no_hidden_character(doorward_host: Any) -> None:
