@@ -272,7 +272,7 @@ async def test_a_file_that_cannot_be_used_stops_nothing(shop: Any, monkeypatch: 
             await learning(gate).flush()
         assert (await gate.execute("1 + 1")).value == 2
         assert len(learning(gate)._unwritten)
-    assert [event for event in said if event != "rate_not_shared"] == ["lessons_not_written"]  # no file can be opened
+    assert said.count("lessons_not_written") == 1
 
 
 async def test_a_graph_that_cannot_be_stored_stops_no_lesson(gate: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
