@@ -168,8 +168,8 @@ async def test_a_program_that_is_late_tells_its_line(mode: Any, until: Any, code
     """Before its time is over, so that the error can name it: also where no text could show it."""
     async with executor(pool=0, **mode) as made:
         door = Door()
+        sandbox = await made.open(Program(code))
         asked = Program(code, deadline=time.monotonic() + 3)
-        sandbox = await made.open(asked)
         running = asyncio.ensure_future(sandbox.run(asked, door))
         await until(lambda: door.line)
         assert door.line in line
