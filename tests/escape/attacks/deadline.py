@@ -52,7 +52,8 @@ if platform.machine() == "x86_64":
 while True: pass
 """, either(late, dead), timeout=0.4),
     Attack("C that holds the lock", """
-ctypes.PyDLL(None).sleep(100)
+while True:
+    ctypes.PyDLL(None).sleep(100)
 """, late, timeout=0.4),
     Attack("a regular expression that never ends", "import re\nre.match(r'(a+)+$', 'a' * 60 + 'b')\nwhile True: pass", late, plain=True, timeout=0.4),
     Attack("a power that never ends", "x = 9 ** 9 ** 9\nwhile True: pass", either(late, full, failed()), plain=True, timeout=0.4),
