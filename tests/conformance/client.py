@@ -112,7 +112,7 @@ async def serve(path: str) -> None:
             try:
                 name, url, context = given["scenario"], given["url"], json.loads(given.get("context") or "{}")
                 await (authorization if name.startswith("auth/") else plain)(name, url, context)
-            except (Exception, SystemExit):
+            except Exception:
                 traceback.print_exc(file=sys.stdout)
                 code = b"1"
         writer.write(code)

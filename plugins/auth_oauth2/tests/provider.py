@@ -369,6 +369,11 @@ def _api(state: Provider) -> flask.Flask:
         token = checked("read")
         return {"user": token.user, "scope": token.scope} if isinstance(token, Token) else token
 
+    @app.get("/api/owner")
+    def owner() -> Any:
+        """For somebody else, whatever a token has: as some servers say that."""
+        return refusal(403, error="insufficient_scope", scope="read")
+
     @app.get("/api/admin")
     def admin() -> Any:
         token = checked("write")

@@ -239,6 +239,17 @@ async def test_more_scopes(home: Doorward, provider: Provider) -> None:
     assert "Set scope" in str(caught.value.hint)
 
 
+@pytest.mark.slow
+async def test_another_login_that_would_not_help(home: Doorward, provider: Provider) -> None:
+    """A server that refuses a token for lack of what it has: nobody is sent to log in again and again."""
+    auth = home.auth()
+    await auth.login(LoginPrompt())
+    async with home.http(auth) as client:
+        with pytest.raises(ServerError, match="wants the scope 'read', which its token has") as caught:
+            await client.get("/owner")
+    assert "doorward login" not in str(caught.value.hint)
+
+
 async def test_the_port_is_taken(home: Doorward, provider: Provider) -> None:
     port = int(provider.issuer.rpartition(":")[2])
     with pytest.raises(ConfigError, match=f"127.0.0.1:{port} cannot be listened at"):

@@ -84,6 +84,11 @@ class Bearer(FetchedAuth[Login]):
                 login.redact(self._context.redact)
                 self._renewal.held = login
                 return login
+            if scopes and set(scopes) <= set(credential.scope.split()):
+                raise ServerError(
+                    f"{name} wants {wanted}, which its token has",
+                    hint=f"Another login changes nothing: ask those who run {name} what this one may do.",
+                )
             if self._settings.scopes or not scopes:
                 raise ServerError(missing, hint=f"Set scope in the auth of {name}. {self._advice}")
             if login is not None and not set(scopes) <= set(login.wanted.split()):
