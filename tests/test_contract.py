@@ -29,6 +29,7 @@ THROUGH = (
     "tests/served/test_main_job.py", "tests/served/", "tests/peers/",
     "plugins/cli/tests/", "plugins/enhance/tests/", "plugins/mcp_server/tests/", "core/tests/test_gateway.py",
     "plugins/cache_sqlite/tests/test_kept_programs.py",
+    "plugins/cache_sqlite/tests/test_saved_programs.py",
     "examples/demo/tests/test_demo_command.py", "examples/demo/tests/test_demo_examples.py",
     "tests/test_docs.py", "tests/test_repository.py",
 )  # fmt: skip

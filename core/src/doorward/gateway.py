@@ -221,10 +221,11 @@ class Gateway:
         explain: bool = False,
         principal: str = LOCAL,
     ) -> dict[str, Any]:
-        """`{"functions": [{"function", "summary", …}], "total", "well", "cursor"?, "near"?, "compiling"?}`: what
-        matches the words, best first, of what policy allows; how many do, and how many of them well. A hit has what the
-        function `needs` and `gives`; with several `queries`, which of them it `answers`; and why it was found
-        (`matched`), if `explain`. `compiling` counts the servers that have no functions yet.
+        """`{"functions": [{"function", "summary", …}], "total", "well", "cursor"?, "near"?, "programs"?,
+        "compiling"?}`: what matches the words, best first, of what policy allows; how many do, and how many of them
+        well. A hit has what the function `needs` and `gives`; with several `queries`, which of them it `answers`; and
+        why it was found (`matched`), if `explain`. `programs` are those with a name, for `run_cached`. `compiling`
+        counts the servers that have no functions yet.
 
         Raises: UnknownName, InvalidArguments.
         """
@@ -233,6 +234,9 @@ class Gateway:
             query, principal=principal, queries=queries, server=server, read_only=read_only, limit=limit,
             cursor=cursor, explain=explain,
         )  # fmt: skip
+        programs = self.services.get(KEPT_PROGRAMS) if cursor is None and server is None else None
+        if programs is not None and (named := await programs.find([query, *queries], principal)):
+            found["programs"] = [*named]
         if not self.readiness.compiled.is_set() and (missing := self._being_compiled(principal)):
             found["compiling"] = missing
         return found

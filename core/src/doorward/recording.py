@@ -13,7 +13,8 @@ _EXPORTS = Exports(
         "model.decisions": "may_repeat",
         "model.outcomes": "OutcomePart Waiting",
         "model.recording": (
-            "InterceptedRun Interceptor RECORDERS RecordedRun Recorder Recorders Suspends WITHHOLDS Withholds"
+            "InterceptedRun Interceptor RECORDERS RECORDINGS RecordedRun Recorder Recorders "
+            "Recordings Suspends WITHHOLDS Withholds"
         ),
         "model.waits": "resumed_at",
         "runs.outcomes": "outcome_failure=failure waiting_run=waiting",

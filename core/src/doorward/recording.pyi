@@ -9,9 +9,11 @@ from doorward.model.outcomes import Waiting as Waiting
 from doorward.model.recording import InterceptedRun as InterceptedRun
 from doorward.model.recording import Interceptor as Interceptor
 from doorward.model.recording import RECORDERS as RECORDERS
+from doorward.model.recording import RECORDINGS as RECORDINGS
 from doorward.model.recording import RecordedRun as RecordedRun
 from doorward.model.recording import Recorder as Recorder
 from doorward.model.recording import Recorders as Recorders
+from doorward.model.recording import Recordings as Recordings
 from doorward.model.recording import Suspends as Suspends
 from doorward.model.recording import WITHHOLDS as WITHHOLDS
 from doorward.model.recording import Withholds as Withholds
@@ -30,9 +32,11 @@ __all__ = [
     "Interceptor",
     "OutcomePart",
     "RECORDERS",
+    "RECORDINGS",
     "RecordedRun",
     "Recorder",
     "Recorders",
+    "Recordings",
     "RunClient",
     "RunContext",
     "Suspends",

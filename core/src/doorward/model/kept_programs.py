@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from doorward.model.outcomes import Outcome
@@ -24,6 +24,11 @@ class KeepsPrograms(Protocol):
         Raises: UnknownName; InvalidProgram if a function that it uses is gone or has changed; ConfigError if it cannot
         be read.
         """
+        ...
+
+    async def find(self, queries: Sequence[str], principal: str) -> Sequence[Mapping[str, Any]]:
+        """The programs with names that fit any of the queries, best first, of those whose functions a principal may
+        call: `{"cache_id", "summary", "params"}`, with the parameters as they stand in the program."""
         ...
 
     def repeated(self, outcome: Outcome, cache_id: str, params: Mapping[str, Any]) -> Outcome:

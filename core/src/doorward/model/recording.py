@@ -251,5 +251,26 @@ class Recorders(Protocol):
         ...
 
 
+class Recordings(Protocol):
+    """Gives what was recorded of a run away as a text that can be kept, and runs programs on it."""
+
+    async def recording(self, code: str, principal: str) -> str | None:
+        """What was recorded of the last run of this program that succeeded for this principal: JSON without
+        credentials. `None` if there is none, or its answers were not stored."""
+        ...
+
+    def calls(self, recording: str) -> Sequence[str]:
+        """The calls of a recording in their order, as a person reads them. Raises: StateError if it cannot be read."""
+        ...
+
+    async def replay(self, recording: str, code: str) -> tuple[Outcome, Outcome | None]:
+        """The outcome of a program on the recorded answers alone, nothing is sent; and the outcome that was recorded.
+
+        Raises: StateError if the recording cannot be read.
+        """
+        ...
+
+
 RECORDERS = Service[Recorders]("what records runs")
+RECORDINGS = Service[Recordings]("what reads recorded runs", "doorward-durable-runs")
 WITHHOLDS = Service[Withholds]("what withholds the writes of a program")

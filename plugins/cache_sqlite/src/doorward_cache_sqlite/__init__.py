@@ -104,6 +104,21 @@ class SqliteCache:
             self._write_later(_Put(principal, program.digest, cache_id, found.value, self._clock()))
         return program
 
+    async def all(self, principal: str | None = None) -> list[CachedProgram]:
+        """The programs of a principal, or of all, those used last first."""
+        await self._take_over()
+        uses = sorted((json.loads(each.value) for each in await scan_all(self._store, USES)), key=lambda use: -use[2])
+        found = [await self._store.get(TABLE, _key(whose, id)) for whose, id, _ in uses if principal in (None, whose)]
+        programs = [program_of(each.value) for each in found if each is not None]
+        return [program for program in programs if program is not None]
+
+    async def remove(self, program: CachedProgram) -> None:
+        """Forget a program. Raises: StateError."""
+        whose = program.principal
+        await self._store.commit(
+            Delete(TABLE, _key(whose, program.cache_id)), Delete(USES, _key(whose, program.digest))
+        )
+
     async def close(self) -> None:
         self._closing.set()
         if self._writer is not None:

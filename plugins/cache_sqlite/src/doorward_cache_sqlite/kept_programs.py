@@ -6,15 +6,17 @@ import asyncio
 import json
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
-from doorward import Cache, Gateway, InvalidProgram, Outcome, Program, UnknownName, log
+from doorward import Cache, Gateway, InvalidProgram, Outcome, Program, UnknownName, Unsupported, log
 from doorward.administration import Unfit, dump_json, expected, json_digest
 from doorward.sandboxing import CachedProgram, json_type
+
+from doorward_cache_sqlite.saved_programs import SavedPrograms
 
 PYTHON = "python"
 """The language that was the only one once."""
@@ -32,6 +34,17 @@ MAX_PENDING = 100
 NOT_KEPT_NOTE = "this program could not be kept for run_cached_code"
 
 
+@runtime_checkable
+class ListsPrograms(Protocol):
+    """A cache whose programs an operator can list and remove."""
+
+    async def all(self, principal: str | None = None) -> Sequence[CachedProgram]:
+        """The programs of a principal, or of all, those used last first."""
+
+    async def remove(self, program: CachedProgram) -> None:
+        """Forget a program."""
+
+
 class KeptPrograms:
     """A `KeepsPrograms`, with the configured cache, which is made when first needed. Without a cache nothing is kept,
     and everything else works."""
@@ -40,6 +53,7 @@ class KeptPrograms:
         self._gateway, self._loaded, self._plugins = gateway, gateway.loaded, gateway.plugins
         self._name = gateway.config.cache or ""
         self._cache: Cache | None = None
+        self.saved = SavedPrograms(gateway)
         self._pending: dict[str, asyncio.Future[str]] = {}
         self._quick = False
 
@@ -58,7 +72,7 @@ class KeptPrograms:
                 description=program.description,
                 params=dict(known),
                 functions=program.functions,
-                uses={c["function"]: self._hash(c["function"]) for c in outcome.calls},
+                uses={c["function"]: self.saved.hash(c["function"]) for c in outcome.calls},
                 digest=same,
                 created=time.time(),
                 language=program.language,
@@ -74,6 +88,24 @@ class KeptPrograms:
     def repeated(self, outcome: Outcome, cache_id: str, params: Mapping[str, Any]) -> Outcome:
         """The outcome of a kept program that ran with these values: it stays under its id."""
         return replace(outcome, cache_id=cache_id, next=again(cache_id, params)) if outcome.ok else outcome
+
+    async def find(self, queries: Sequence[str], principal: str) -> Sequence[Mapping[str, Any]]:
+        """See `doorward.sandboxing.KeepsPrograms`."""
+        return await self.saved.find(queries, principal)
+
+    async def all(self, principal: str | None = None) -> Sequence[CachedProgram]:
+        """The programs in the cache, those used last first. Raises: Unsupported if it cannot list them."""
+        return await self._listing().all(principal)
+
+    async def forget(self, program: CachedProgram) -> None:
+        """Remove a program from the cache. Raises: Unsupported, StateError."""
+        await self._listing().remove(program)
+
+    def _listing(self) -> ListsPrograms:
+        cache = self._made()
+        if not isinstance(cache, ListsPrograms):
+            raise Unsupported(f"the cache {self._name or 'none'} does not list its programs")
+        return cache
 
     async def _put(self, cache: Cache, kept: CachedProgram) -> str | None:
         """The id of the program; `None` if to keep it takes too long. Until it is done, other runs do not wait for the
@@ -113,8 +145,8 @@ class KeptPrograms:
         Raises: UnknownName; InvalidProgram if a function that it uses is gone or has changed; ConfigError if the cache
         fails.
         """
-        cache, kept = self._made(), None
-        if cache and cache_id.isascii():
+        cache, kept = self._made(), self.saved.get(cache_id, principal)
+        if kept is None and cache and cache_id.isascii():
             if pending := self._pending.get(cache_id):
                 await asyncio.wait({pending}, timeout=KEEP_WAIT_SECONDS)
             with self._plugins.blamed("cache", self._name, "get"):
@@ -125,24 +157,26 @@ class KeptPrograms:
         if kept is None or len(kept.code.encode(errors="surrogatepass")) > self._gateway.limits.code_bytes:
             hint = "Run it with execute_code, and use the cache_id of the answer."
             raise UnknownName(f"there is no cached program {cache_id[:80]!r} (any more)", hint=hint)
-        now = {name: self._hash(name) for name in kept.uses}
-        if gone := [name for name in now if not now[name]]:
+        gone, changed = self.breaks(kept)
+        if gone:
             hint = "See list_servers: perhaps its server is not compiled now."
             raise InvalidProgram(f"{', '.join(gone)}: not there any more", hint=hint)
-        if changed := [name for name, then in kept.uses.items() if now[name] != then]:
+        if changed:
             hint = "See get_functions, and run the program anew with execute_code."
             raise InvalidProgram(f"{', '.join(changed)} changed since this program was kept", hint=hint)
         return kept
+
+    def breaks(self, program: CachedProgram) -> tuple[list[str], list[str]]:
+        """The functions that a program uses and that are gone; and those with other schemas than when it was kept."""
+        now = {name: self.saved.hash(name) for name in program.uses}
+        gone = [name for name, hash in now.items() if not hash]
+        return gone, [name for name, then in program.uses.items() if now[name] not in ("", then)]
 
     async def close(self) -> None:
         if self._pending:
             await asyncio.wait(self._pending.values(), timeout=KEEP_WAIT_SECONDS)
         if self._cache is not None:
             await self._plugins.failures.closed(self._plugins.id("cache", self._name), self._cache)
-
-    def _hash(self, qualified: str) -> str:
-        server, _, name = qualified.partition(".")
-        return self._gateway.catalog.schema_hash(server, name)
 
     def _made(self) -> Cache | None:
         """The cache; `None` if it is the default one and not installed. Raises: PluginError, ConfigError."""

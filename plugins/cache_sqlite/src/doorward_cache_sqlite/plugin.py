@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from doorward import Gateway, PluginContext, hookimpl
+from doorward import Gateway, PluginContext, Service, hookimpl
 from doorward.sandboxing import KEPT_PROGRAMS
 
 if TYPE_CHECKING:
     from doorward_cache_sqlite.kept_programs import KeptPrograms
 
 PLUGIN_API = 1
+
+KEPT = Service["KeptPrograms"]("what lists kept programs", "doorward-cache-sqlite")
+"""For the commands of this distribution."""
 
 
 class KeepsPrograms:
@@ -25,6 +28,7 @@ class KeepsPrograms:
 
         self._kept = KeptPrograms(gateway)
         gateway.services.give(KEPT_PROGRAMS, self._kept)
+        gateway.services.give(KEPT, self._kept)
 
     async def close(self) -> None:
         if self._kept is not None:

@@ -112,7 +112,10 @@ def replay(project: Project, run: str, code: Path | None, bundle: Path | None) -
         return anyio.run(partial(_run, project, run, "" if code is None else code.read_text(encoding="utf-8"), True))
     from doorward.files import write_file
 
-    write_file(bundle, _bundle(_of(project, lambda store: store.show(run))), private=True)
+    from doorward_durable_runs.recordings import recording_of
+
+    stored = _of(project, lambda store: store.show(run))
+    write_file(bundle, recording_of(stored).encode(errors="replace"), private=True)
     say(f"{bundle} is written; read it before you send it to anybody")
     return 0
 
@@ -206,16 +209,3 @@ def _calls(stored: StoredRun) -> list[dict[str, Any]]:
         call = {"call": entry.place, "made": entry.text, "ended": ended}
         made.append(call | ({"ms": round(entry.ms, 1)} if entry.ended else {}))
     return made
-
-
-def _bundle(stored: StoredRun) -> bytes:
-    """All frames of a run as JSON. Credentials of ours are in no answer; what looks like one in the program, or in what
-    an API answered, is hidden."""
-    from dataclasses import asdict
-
-    from doorward.administration import mask_tokens
-
-    given = {key: value for key, value in asdict(stored.given).items() if key != "principal"}
-    frames = [{"kind": kind.decode(), **said} for kind, said in stored.frames[1:]]
-    text = json.dumps({"format": 1, "given": given, "frames": frames}, ensure_ascii=False, indent=1)
-    return mask_tokens(text, "[hidden]").encode(errors="replace")

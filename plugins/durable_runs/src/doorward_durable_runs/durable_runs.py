@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from doorward import PluginContext, hookimpl
-from doorward.recording import RECORDERS
+from doorward.recording import RECORDERS, RECORDINGS
 
 from doorward_durable_runs.agent_tools import TOOL
 from doorward_durable_runs.journal.journals import Journals
+from doorward_durable_runs.recordings import JournalRecordings
 from doorward_durable_runs.stored_runs import STORED_RUNS, StoredRuns
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ class DurableRuns:
         given = gateway.stores.more.get("runs") if gateway.stores is not None else None
         journals = self._journals = Journals.of(gateway.loaded, gateway.state, given)
         gateway.services.give(RECORDERS, journals)
-        gateway.services.give(STORED_RUNS, StoredRuns(journals, gateway))
+        gateway.services.give(STORED_RUNS, stored := StoredRuns(journals, gateway))
+        gateway.services.give(RECORDINGS, JournalRecordings(stored))
 
     @hookimpl
     def agent_tools(self) -> Sequence[AgentTool]:

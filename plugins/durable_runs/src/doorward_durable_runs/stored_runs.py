@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from doorward import Client, Gateway, Program
 
     from doorward_durable_runs.files.given import Given
+    from doorward_durable_runs.files.store import StoredRun
     from doorward_durable_runs.journal.journals import Journals
     from doorward_durable_runs.journal.recorder import Journal
     from doorward_durable_runs.journal.replay import StoredJournal
@@ -91,8 +92,12 @@ class StoredRuns:
 
         Raises: UnknownName, StateError.
         """
+        return await self.play(await self.journals.store.show(run), code)
+
+    async def play(self, run: StoredRun, code: str | None) -> Outcome:
+        """The same for a run with its frames, wherever they come from. Raises: StateError."""
         await self._gateway.ready()
-        journal, given, stored = await self.journals.replay(run, code)
+        journal, given, stored = await self.journals.play(run, code)
         program = replace(await self.again(given, stored, None), run=secrets.token_hex(8))
         return await self._gateway.execution.run(program, None, None, None, journal)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,6 +15,11 @@ def found_lines(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"Nothing found.{near} Try other words."
     elif found.get("well") == 0:
         yield "None of these fits well. Try other words."
+    for program in found.get("programs", ()):
+        again = (
+            f"run_cached_code({json.dumps(program['cache_id'])}, {json.dumps(program['params'], ensure_ascii=False)})"
+        )
+        yield f"program {again}: {program['summary']}"
     if "cursor" in found:
         well = f"{found['well']} fit well, " if found.get("well") else ""
         yield f"{well}{found['total']} in all; more with cursor={found['cursor']!r}"

@@ -151,7 +151,7 @@ TOOLS = (
         output_schema=_object(
             "functions total",
             functions={"type": "array", "items": _FOUND}, total={"type": "integer"}, well={}, cursor=_STRING, near={},
-            compiling={},
+            programs={}, compiling={},
         ),
     ),
     _reading(

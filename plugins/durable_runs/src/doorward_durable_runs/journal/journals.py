@@ -168,10 +168,9 @@ class Journals:
         await journal.go_on(file, said)
         return journal
 
-    async def replay(self, run: str, code: str | None) -> tuple[Journal, Given, StoredJournal]:
-        """A stored run to be played again on its recorded answers alone, perhaps with other code. Raises: UnknownName,
+    async def play(self, stored: StoredRun, code: str | None) -> tuple[Journal, Given, StoredJournal]:
+        """A run with its frames, to be played again on its recorded answers alone, perhaps with other code. Raises:
         StateError."""
-        stored = await self.store.show(run)
         given = stored.given if code is None else replace(stored.given, code=code)
         said = await off_loop(_read, stored)
         journal = self._of(given, commits=said.committed)

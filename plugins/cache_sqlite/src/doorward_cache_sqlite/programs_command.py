@@ -1,0 +1,184 @@
+"""`doorward programs`: the saved programs, for the operator and for schedules without a model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+from doorward import LOCAL, DoorwardError, Gateway, Outcome
+from doorward.recording import RECORDINGS
+from doorward.sandboxing import CachedProgram, json_type
+from doorward_cli import Project, common, print_json, say, table, tell
+
+from doorward_cache_sqlite.command import with_kept
+from doorward_cache_sqlite.kept_programs import KeptPrograms
+
+
+@click.group()
+def programs() -> None:
+    """Saved programs: scripts in the folder `programs` beside the configuration; see `doorward save`."""
+
+
+@programs.command("list")
+@common
+def list_(project: Project) -> None:
+    """List them, and say which no longer fit the functions that they use."""
+
+    async def read(kept: KeptPrograms, gate: Gateway) -> list[dict[str, Any]]:
+        found = []
+        for name in kept.saved.names():
+            program = kept.saved.require(name, LOCAL)
+            found.append({"name": name, "summary": program.description, "params": {**program.params},
+                          "state": _state(kept, program)})  # fmt: skip
+        return found
+
+    found = with_kept(project, read, ready=True)
+    if project.json:
+        print_json({"programs": found})
+    elif found:
+        table(["name", "state", "parameters", "about"], [
+            (each["name"], each["state"], " ".join(each["params"]), each["summary"]) for each in found
+        ])  # fmt: skip
+    else:
+        say("no program is saved: doorward save CACHE_ID NAME saves one", err=True)
+
+
+@programs.command(
+    add_help_option=False, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": True}
+)
+@common
+@click.argument("name", required=False)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED)
+def run(project: Project, name: str | None, words: tuple[str, ...]) -> int:
+    """Run the saved program NAME, or the script at this path; NAME --help shows its parameters.
+
+    Ends as `doorward run` does.
+    """
+    if name is None or name == "--help":
+        click.echo(
+            "Usage: doorward programs run NAME [PARAMETERS]…\n\n  NAME --help shows the parameters of a program."
+        )
+        return 0 if name else 2
+    if name.endswith(".py"):
+        script = Path(name).resolve()
+        beside = script.parent.parent / "doorward.toml"
+        name, project = script.stem, project if project.config.exists() else replace(project, config=beside)
+    program = with_kept(project, partial(_required, name))
+    parsed: list[dict[str, Any]] = []
+    asked = click.Command(
+        name, params=[_option(each, value) for each, value in program.params.items()],
+        callback=lambda **values: parsed.append(values), help=program.description,
+    )  # fmt: skip
+    asked.main([*words], prog_name=f"doorward programs run {name}", standalone_mode=False)
+    if not parsed:  # its help is shown
+        return 0
+    given = {key: value for key, value in zip(program.params, parsed[0].values(), strict=True) if value is not None}
+
+    async def execute(kept: KeptPrograms, gate: Gateway) -> Outcome:
+        return await gate.run_cached(name, given, show_bytes=gate.limits.output_bytes)
+
+    return tell(project, with_kept(project, execute, ready=True))
+
+
+@programs.command()
+@common
+@click.argument("names", nargs=-1)
+@click.option("--accept", is_flag=True, help="Where the test passes, take the functions as they are now.")
+def test(project: Project, names: tuple[str, ...], accept: bool) -> int:
+    """Run the programs NAMES, or all, on their recorded answers: nothing is sent. Ends with 1 if one fails."""
+
+    async def check(kept: KeptPrograms, gate: Gateway) -> dict[str, str]:
+        wrong = {}
+        for name in names or kept.saved.names():
+            program = kept.saved.require(name, LOCAL)
+            wrong[name] = await _failure(kept, gate, program)
+            if accept and not wrong[name]:
+                kept.saved.accept(name)
+        return wrong
+
+    wrong = with_kept(project, check, ready=True)
+    if project.json:
+        print_json({"programs": wrong})
+    else:
+        for name, why in wrong.items():
+            say(f"{name}: {why or 'passes'}")
+    return 1 if any(wrong.values()) else 0
+
+
+@programs.command()
+@common
+@click.argument("names", nargs=-1, required=True)
+def forget(project: Project, names: tuple[str, ...]) -> None:
+    """Remove the saved programs NAMES: their scripts and their recorded tests."""
+
+    async def remove(kept: KeptPrograms, gate: Gateway) -> list[str]:
+        for program in [kept.saved.require(name, LOCAL) for name in names]:
+            kept.saved.remove(program.cache_id)
+        return [*names]
+
+    removed = with_kept(project, remove)
+    if project.json:
+        print_json({"forgotten": removed})
+    else:
+        say("\n".join(f"{name} is forgotten" for name in removed))
+
+
+@click.command()
+@common
+@click.argument("name")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+def skill(project: Project, name: str, folder: Path) -> None:
+    """Write the saved program NAME as an Agent Skill: FOLDER/NAME/SKILL.md and its script."""
+    from doorward_cache_sqlite.agent_skill import write_skill
+
+    program = with_kept(project, partial(_required, name))
+    written = write_skill(folder, program)
+    if project.json:
+        print_json({"skill": str(written)})
+    else:
+        say(f"wrote {written}")
+
+
+async def _required(name: str, kept: KeptPrograms, gate: Gateway) -> CachedProgram:
+    return kept.saved.require(name, LOCAL)
+
+
+def _state(kept: KeptPrograms, program: CachedProgram) -> str:
+    gone, changed = kept.breaks(program)
+    wrong = [f"{', '.join(gone)} gone"] * bool(gone) + [f"{', '.join(changed)} changed"] * bool(changed)
+    return "; ".join(wrong) or "ready"
+
+
+async def _failure(kept: KeptPrograms, gate: Gateway, program: CachedProgram) -> str:
+    """Why the test of a program fails; "" if it passes."""
+    recording = kept.saved.record(program.cache_id).recording
+    recordings = gate.services.get(RECORDINGS)
+    if recording is None or recordings is None:
+        return "no run of it is recorded"
+    try:
+        outcome, recorded = await recordings.replay(recording, program.code)
+    except DoorwardError as error:
+        return str(error)
+    if outcome.error is not None:
+        return str(outcome.error.message)
+    if recorded is not None and outcome.value != recorded.value:
+        return "it gives another value than the one that was recorded"
+    return ""
+
+
+def _option(name: str, default: Any) -> click.Option:
+    """The option of a parameter, of the type of its default."""
+    kind = json_type(default)
+    flag, shown = f"--{name.replace('_', '-')}", json.dumps(default, ensure_ascii=False)
+    if kind == "boolean":
+        return click.Option([f"{flag}/--no-{flag[2:]}", name], default=None, help=f"[default: {shown}]")
+    types: Mapping[str, Any] = {"string": click.STRING, "integer": click.INT, "number": click.FLOAT}
+    return click.Option(
+        [flag, name], type=types.get(kind, json.loads), metavar=kind.upper() if kind != "null" else "JSON",
+        help=f"[default: {shown if len(shown) <= 100 else f'{shown[:100]}…'}]",
+    )  # fmt: skip

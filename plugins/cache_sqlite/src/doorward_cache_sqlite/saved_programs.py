@@ -1,0 +1,159 @@
+"""Programs with a name: scripts in the folder `programs` beside the configuration, each with a record beside it.
+
+The script is the program: who edits it changes what runs. The record says which functions it uses, each with the hash
+of its schema at that time, and has the recorded answers of a run.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from doorward import ConfigError, DoorwardError, Gateway, InvalidProgram, Program, UnknownName
+from doorward.administration import json_digest, nearest, stems
+from doorward.files import write_file
+from doorward.sandboxing import CachedProgram
+
+from doorward_cache_sqlite.scripts import about
+
+PYTHON = "python"
+"""The language of saved programs."""
+
+FOLDER = "programs"
+"""The folder of saved programs, beside the configuration."""
+
+MAX_FOUND = 3
+"""Saved programs in the answer of a search."""
+
+_MIN_FIT = 0.5
+"""The share of the words of a query that a saved program must have to be found."""
+
+_MAX_WORDS = 200
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What is known of a saved program beside its text. `functions` limits what it may call, `recording` is for its
+    test."""
+
+    uses: Mapping[str, str] = field(default_factory=dict)
+    functions: tuple[str, ...] | None = None
+    recording: str | None = None
+
+
+class SavedPrograms:
+    """The saved programs of a configuration."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway, self.folder = gateway, gateway.loaded.folder / FOLDER
+
+    def names(self) -> list[str]:
+        """The names of all saved programs, sorted."""
+        return sorted(file.stem for file in self.folder.glob("*.py") if _NAME.fullmatch(file.stem))
+
+    def file(self, name: str) -> Path:
+        """The script of this name, which need not be there. Raises: InvalidProgram for a name that cannot be one."""
+        if not _NAME.fullmatch(name):
+            hint = "Small letters, digits and _, with a letter at the beginning: weekly_report."
+            raise InvalidProgram(f"{name[:80]!r} cannot be the name of a program", hint=hint)
+        return self.folder / f"{name}.py"
+
+    def get(self, name: str, principal: str) -> CachedProgram | None:
+        """A saved program for a principal to run; `None` if there is none. Raises: ConfigError if it cannot be read."""
+        if not _NAME.fullmatch(name) or not (file := self.file(name)).is_file():
+            return None
+        code, record = _read(file), self.record(name)
+        return CachedProgram(
+            cache_id=name,
+            principal=principal,
+            code=code,
+            description=about(code),
+            params=self._gateway.languages.parameters(code, PYTHON),
+            functions=record.functions,
+            uses=record.uses,
+            digest=json_digest(code),
+            created=file.stat().st_mtime,
+        )
+
+    def require(self, name: str, principal: str) -> CachedProgram:
+        """The same. Raises: UnknownName if there is none, ConfigError."""
+        if (found := self.get(name, principal)) is None:
+            near = nearest(name, self.names(), 1)
+            hint = f"Did you mean {near[0]}?" if near else "doorward save CACHE_ID NAME saves one."
+            raise UnknownName(f"there is no saved program {name[:80]!r}", hint=hint)
+        return found
+
+    def record(self, name: str) -> Record:
+        """What is known of a saved program. Raises: ConfigError if it cannot be read."""
+        file = self._record_file(name)
+        if not file.is_file():
+            return Record()
+        try:
+            said = json.loads(_read(file))
+            functions = said.get("functions")
+            return Record(said["uses"], functions and tuple(functions), said.get("recording"))
+        except (ValueError, LookupError, TypeError, AttributeError):
+            raise ConfigError("this is no record of a saved program", place=str(file), hint="Save it again.") from None
+
+    def save(self, name: str, text: str, record: Record) -> Path:
+        """Write a script that can be started, and its record, which only its owner can read. Returns: the script."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        file = self.file(name)
+        write_file(file, text.encode())
+        file.chmod(0o755)
+        said = {"uses": {**record.uses}, "functions": record.functions, "recording": record.recording}
+        write_file(self._record_file(name), json.dumps(said, indent=1, ensure_ascii=False).encode(), private=True)
+        return file
+
+    def accept(self, name: str) -> None:
+        """Take the functions that a program uses as they are now."""
+        record = self.record(name)
+        accepted = replace(record, uses={function: self.hash(function) for function in record.uses})
+        self.save(name, _read(self.file(name)), accepted)
+
+    def remove(self, name: str) -> None:
+        """Forget a saved program."""
+        for file in (self.file(name), self._record_file(name)):
+            file.unlink(missing_ok=True)
+
+    async def find(self, queries: Sequence[str], principal: str) -> list[dict[str, Any]]:
+        """See `doorward.sandboxing.KeepsPrograms`. One whose functions are gone is not found."""
+        asked = [words for query in queries if (words := {*stems(query, _MAX_WORDS)})]
+        ranked: list[tuple[float, str, dict[str, Any]]] = []
+        for name in self.names() if asked else ():
+            with suppress(ConfigError):
+                program = self.require(name, principal)
+                has = {*stems(f"{name} {program.description} {' '.join(program.uses)}", _MAX_WORDS)}
+                fit = max(len(words & has) / len(words) for words in asked)
+                if fit >= _MIN_FIT and self._may_call(program):
+                    shown = {"cache_id": name, "summary": program.description, "params": {**program.params}}
+                    ranked.append((-fit, name, shown))
+        return [shown for *_, shown in sorted(ranked, key=lambda each: each[:2])[:MAX_FOUND]]
+
+    def _may_call(self, program: CachedProgram) -> bool:
+        asker = Program("", principal=program.principal, functions=program.functions)
+        with suppress(DoorwardError):
+            return all(self._gateway.discovery.callable(function, asker) for function in program.uses)
+        return False
+
+    def hash(self, qualified: str) -> str:
+        """The hash of a function's schemas now; "" if it is gone."""
+        server, _, name = qualified.partition(".")
+        return self._gateway.catalog.schema_hash(server, name)
+
+    def _record_file(self, name: str) -> Path:
+        return self.file(name).with_suffix(".json")
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot be read: {error}", place=str(file)) from None

@@ -1,0 +1,71 @@
+"""`doorward save`: gives a kept program a name, as a script with a recorded test."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+from doorward import Gateway, StateError, Unsupported
+from doorward.recording import RECORDINGS
+from doorward_cli import Project, common, print_json, say
+
+from doorward_cache_sqlite.command import IDS, find, with_kept
+from doorward_cache_sqlite.kept_programs import KeptPrograms
+from doorward_cache_sqlite.saved_programs import PYTHON, Record
+from doorward_cache_sqlite.scripts import script
+
+
+@click.command(context_settings=IDS)
+@common
+@click.argument("cache_id")
+@click.argument("name")
+@click.option("--description", metavar="TEXT", default="", help="What it does, for people and for agents' search.")
+@click.option("--record", is_flag=True, help="Run it now, so that its test has answers: this makes its calls.")
+@click.option("--force", is_flag=True, help="Replace the saved program of this name.")
+@click.option("--yes", is_flag=True, help="Do not ask: save it.")
+def save(project: Project, cache_id: str, name: str, description: str, record: bool, force: bool, yes: bool) -> int:
+    """Save the kept program CACHE_ID as NAME: a script in the folder `programs` beside the configuration, which agents
+    find by search, and run with `run_cached_code`.
+
+    The script is shown before it is saved. Its test has the answers of its last run, if the journal has them ([runs]
+    durable = "always"), or of a run now (--record): read them before you share them.
+    """
+    if not yes and (project.json or not sys.stdin.isatty()):
+        raise click.UsageError("there is nobody to ask: --yes saves it")
+
+    async def made(kept: KeptPrograms, gate: Gateway) -> dict[str, object]:
+        program = await find(kept, cache_id)
+        if program.language != PYTHON:
+            raise Unsupported(f"{cache_id} is in {program.language}: only programs in Python are saved")
+        if kept.saved.file(name).exists() and not force:
+            raise StateError(f"there is a saved program {name!r}", hint="--force replaces it.")
+        if record and (error := (await gate.run_cached(cache_id, principal=program.principal)).error):
+            raise StateError(f"it fails now, and is not saved: {error.message}", hint=error.hint)
+        recordings = gate.services.get(RECORDINGS)
+        recording = await recordings.recording(program.code, program.principal) if recordings else None
+        text = script(name, program.code, description or program.description, program.params)
+        calls = [*recordings.calls(recording)] if recordings and recording else []
+        if not project.json:
+            _show(text, calls, recorded=recording is not None)
+        saved = yes or click.confirm(f"Save this as {kept.saved.file(name)}?", default=True)
+        if saved:
+            kept.saved.save(name, text, Record(program.uses, program.functions, recording))
+        return {"saved": str(kept.saved.file(name)) if saved else None, "code": text, "calls": calls,
+                "recorded": recording is not None}  # fmt: skip
+
+    told = with_kept(project, made, ready=True, record=record)
+    if project.json:
+        print_json(told)
+    elif told["saved"]:
+        say(f"Saved: {told['saved']}\nRun it: doorward programs run {name} --help", err=True)
+    return 0 if told["saved"] else 1
+
+
+def _show(text: str, calls: list[str], *, recorded: bool) -> None:
+    say(text)
+    if recorded:
+        say("The test answers these calls as they were answered:", err=True)
+        for call in calls:
+            say(f"  {call}", err=True)
+    else:
+        say("No run of it is recorded, so it has no test: --record runs it now and records it.", err=True)

@@ -1,0 +1,161 @@
+"""Saved programs: what `doorward save` makes of a kept program, who finds and runs it, and what its test holds."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from doorward import Program
+from doorward_cache_sqlite.scripts import about, script
+from doorward_testing import Cli
+from doorward_testing.samples import CONFIG as WITHOUT
+
+CONFIG = WITHOUT.replace('"none"', '"sqlite"')
+CODE = 'city = "Oslo"\ndays = 2\nresult = await weather.get_forecast(city=city, days=days)\n'
+
+
+@pytest.fixture
+def keeping(doorward_host: Any) -> Any:
+    doorward_host.install_real("doorward-cache-sqlite", "doorward-store-sqlite", "text", "runs")
+    doorward_host.write(CONFIG)
+    return doorward_host
+
+
+@pytest.fixture
+def kept(cli: Cli, keeping: Any) -> str:
+    """The id of a kept program."""
+    (keeping.folder / "program.py").write_text(CODE)
+    return str(cli("run", str(keeping.folder / "program.py"), "--json").json["cache_id"])
+
+
+@pytest.fixture
+def saved(cli: Cli, kept: str) -> str:
+    """The name of a saved program."""
+    told = cli("save", kept, "forecast", "--description", "Forecast of a town", "--record", "--yes", "--json")
+    assert (told.code, told.json["recorded"], len(told.json["calls"])) == (0, True, 1)
+    return "forecast"
+
+
+def test_kept_programs_are_listed_shown_and_forgotten(cli: Cli, kept: str) -> None:
+    """An operator sees what agents may run again, and removes it."""
+    (listed,) = cli("cache", "list", "--json").json["programs"]
+    assert (listed["cache_id"], listed["principal"], listed["calls"]) == (kept, "local", ["weather.get_forecast"])
+    assert kept in cli("cache", "list").out
+    assert "parameter city: string" in cli("cache", "show", kept).out
+    assert cli("cache", "show", kept, "--json").json["code"] == CODE
+    assert cli("cache", "forget").code == 2
+    assert cli("cache", "forget", kept).out.strip() == f"{kept} is forgotten"
+    assert "there is no kept program" in cli("cache", "show", kept).err
+    assert cli("cache", "list", "--json").json == {"programs": []}
+
+
+def test_a_program_becomes_a_script(cli: Cli, saved: str, keeping: Any) -> None:
+    """With a docstring, typed parameters and a help of its own; it runs by its name, with other values.
+    CONTRACT: CAC-06."""
+    file = keeping.folder / "programs" / "forecast.py"
+    assert file.read_text() == f'#!/usr/bin/env -S doorward programs run\n"""Forecast of a town"""\n\n{TYPED}'
+    assert os.access(file, os.X_OK)
+    assert file.with_suffix(".json").stat().st_mode & 0o077 == 0
+    shown = cli("programs", "run", saved, "--help").out
+    assert "Forecast of a town" in shown
+    assert '--city STRING   [default: "Oslo"]' in shown
+    assert cli("programs", "run", saved, "--city", "Rome", "--json").json["value"]["city"] == "Rome"
+    assert "is not a valid integer" in cli("programs", "run", saved, "--days", "many").err
+    assert cli("programs", "list", "--json").json["programs"][0]["state"] == "ready"
+    again = cli("save", "--yes", "unknown", saved)
+    assert "there is no kept program 'unknown'" in again.err
+    assert cli("programs", "forget", saved).code == 0
+    assert not file.exists()
+
+
+TYPED = CODE.replace("city =", "city: str =").replace("days =", "days: int =", 1)
+
+
+def test_a_saved_program_is_not_replaced_unasked(cli: Cli, kept: str, saved: str, keeping: Any) -> None:
+    """Somebody may have edited it; nor is anything saved where nobody can see it first."""
+    again = cli("save", kept, saved, "--yes")
+    assert "there is a saved program 'forecast'" in again.err
+    assert cli("save", kept, saved, "--yes", "--force").code == 0
+    assert "there is nobody to ask" in cli("save", kept, "other").err
+    assert "cannot be the name of a program" in cli("save", kept, "../other", "--yes").err
+
+
+def test_the_test_of_a_program_sends_nothing(cli: Cli, saved: str, keeping: Any) -> None:
+    """It runs on the answers of the recorded run; a change of the script that changes its value or calls is seen."""
+    assert cli("programs", "test").out.strip() == "forecast: passes"
+    file: Path = keeping.folder / "programs" / "forecast.py"
+    whole = file.read_text()
+    file.write_text(whole + "result = 1\n")
+    assert "another value" in (told := cli("programs", "test", saved)).out
+    assert told.code == 1
+    file.write_text(whole.replace("days=days", "days=days + 1"))
+    assert "has no answer to this call" in cli("programs", "test", saved).out
+
+
+def test_agents_find_and_run_it(saved: str, keeping: Any) -> None:
+    """The search names it with the call that runs it, for those who may call what it calls."""
+
+    async def at_work() -> None:
+        async with keeping.gateway(CONFIG) as gate:
+            await gate.compile()
+            (found,) = (await gate.search_functions("forecast town"))["programs"]
+            assert found == {"cache_id": saved, "summary": "Forecast of a town", "params": {"city": "Oslo", "days": 2}}
+            assert "programs" not in await gate.search_functions("delete every station there was")
+            outcome = await gate.run_cached(saved, {"city": "Rome"})
+            assert (outcome.value["city"], outcome.cache_id) == ("Rome", saved)
+            assert "is of type string" in (await gate.run_cached(saved, {"city": 1})).error.message
+            gate.catalog.drop(["weather"])
+            assert "not there any more" in (await gate.run_cached(saved)).error.message
+            assert "programs" not in await gate.search_functions("forecast town")
+
+    anyio.run(at_work)
+
+
+def test_a_program_waits_for_a_look_when_its_functions_change(cli: Cli, saved: str, keeping: Any) -> None:
+    """The list says so, it does not run, and a passing test may accept what is new."""
+    record = keeping.folder / "programs" / "forecast.json"
+    said = json.loads(record.read_text())
+    record.write_text(json.dumps(said | {"uses": {"weather.get_forecast": "older"}}))
+    assert cli("programs", "list", "--json").json["programs"][0]["state"] == "weather.get_forecast changed"
+    assert "changed since" in cli("programs", "run", saved).err + cli("programs", "run", saved).out
+    assert cli("programs", "test", "--accept").code == 0
+    assert cli("programs", "run", saved).code == 0
+    record.write_text("{}")
+    assert "no record of a saved program" in cli("programs", "run", saved).err
+
+
+def test_a_program_is_exported_as_a_skill(cli: Cli, saved: str, keeping: Any) -> None:
+    """A folder as the specification of Agent Skills has it, with the call that runs the program."""
+    assert cli("export", "skill", saved, str(keeping.folder / "skills")).code == 0
+    text = (keeping.folder / "skills" / "forecast" / "SKILL.md").read_text()
+    assert text.startswith('---\nname: forecast\ndescription: "Forecast of a town"\n---\n')
+    assert 'run_cached_code("forecast", {"city": "Oslo", "days": 2})' in text
+    assert (keeping.folder / "skills" / "forecast" / "scripts" / "forecast.py").is_file()
+
+
+@pytest.mark.parametrize(
+    ("code", "params", "made"),
+    [
+        ("a = 1; b = 'x'", {"a": 1, "b": "x"}, '"""T"""\n\na: int = 1; b: str = \'x\'\n'),
+        ('"""Old"""\na = 1', {"a": 1}, '"""T"""\n\na: int = 1\n'),
+        ('"""Old"""; a = 1', {"a": 1}, '"""T"""\n\n"""Old"""; a: int = 1\n'),
+        ("ä = 'ö'; a = None", {"a": None}, '"""T"""\n\nä = \'ö\'; a = None\n'),
+    ],
+)
+def test_what_a_script_says(code: str, params: dict[str, Any], made: str) -> None:
+    """Its parameters keep their places and values, whatever stands beside them."""
+    text = script("name", code, "T", params)
+    assert text.partition("\n")[2] == made
+    assert script("name", text, "T", params) == text
+
+
+@pytest.mark.parametrize("odd", ['ends with "', 'has """ in it', "a \\ and \\n", "two\n\nparagraphs", "\x07bell"])
+def test_no_description_is_code(odd: str) -> None:
+    """Whatever a description says, the script has it as its docstring alone."""
+    text = script("name", "result = 1", odd, {})
+    assert about(text) == " ".join(odd.partition("\n\n")[0].replace("\x07", " ").split())
+    assert Program(text).code.endswith("result = 1\n")

@@ -1,0 +1,75 @@
+"""A stored run as a text that can be kept, for a bug report or a test, and programs that run on it."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from doorward import DoorwardError, StateError
+from doorward.administration import mask_tokens
+
+from doorward_durable_runs.files.frames import understood
+from doorward_durable_runs.files.given import Given
+from doorward_durable_runs.files.store import StoredRun
+from doorward_durable_runs.journal import endings
+from doorward_durable_runs.journal.replay import StoredJournal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from doorward import Outcome
+
+    from doorward_durable_runs.stored_runs import StoredRuns
+
+FORMAT = 1
+"""The version of the text."""
+
+
+def recording_of(stored: StoredRun) -> str:
+    """All frames of a run as JSON. Credentials of ours are in no answer; what looks like one in the program, or in what
+    an API answered, is hidden."""
+    given = {key: value for key, value in asdict(stored.given).items() if key != "principal"}
+    frames = [{"kind": kind.decode(), **said} for kind, said in stored.frames[1:]]
+    text = json.dumps({"format": FORMAT, "given": given, "frames": frames}, ensure_ascii=False, indent=1)
+    return mask_tokens(text, "[hidden]")
+
+
+def run_of(recording: str) -> StoredRun:
+    """The run of such a text. Raises: StateError."""
+    with understood():
+        said: dict[str, Any] = json.loads(recording)
+        if said["format"] != FORMAT:
+            raise StateError(f"a recording of format {said['format']} cannot be read", hint="Record it again.")
+        frames = [
+            (each["kind"].encode(), {key: value for key, value in each.items() if key != "kind"})
+            for each in said["frames"]
+        ]
+        return StoredRun(Given.read({"principal": "local", **said["given"]}), "ended", ok=True, frames=frames)
+
+
+class JournalRecordings:
+    """The `doorward.recording.Recordings` of the stored runs of a gateway."""
+
+    def __init__(self, runs: StoredRuns) -> None:
+        self._runs = runs
+
+    async def recording(self, code: str, principal: str) -> str | None:
+        store = self._runs.journals.store
+        for each in await store.all(principal):
+            if each.state == "ended" and each.ok and each.given.code == code and not each.given.plan:
+                with suppress(DoorwardError):
+                    stored = await store.show(each.given.run)
+                    ends = StoredJournal.read(stored).ends
+                    if all(entry.error is not None or entry.reply is not None for entry in ends):
+                        return recording_of(stored)
+        return None
+
+    def calls(self, recording: str) -> Sequence[str]:
+        entries = StoredJournal.read(run_of(recording)).entries
+        return [entry.text + (f" failed: {entry.error}" if entry.error else "") for entry in entries]
+
+    async def replay(self, recording: str, code: str) -> tuple[Outcome, Outcome | None]:
+        stored = run_of(recording)
+        return await self._runs.play(stored, code), endings.read(stored)
