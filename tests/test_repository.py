@@ -53,7 +53,7 @@ hatchling and pip are started, and a view is asked by the search."""
 SEVERAL = {
     "cli": {
         *("init", "add", "remove", "compile", "clean", "list", "search", "show", "call", "login", "policy"),
-        *("run", "store", "plugins", "schema", "completion", "doctor"),
+        *("run", "store", "plugins", "schema", "completion", "doctor", "export"),
     },
     "auth_static": {"static", "bearer", "jwt", "basic", "api_key"},
     "mcp_server": {"serve", "token", "health"},
@@ -63,6 +63,7 @@ SEVERAL = {
 }
 """Folders that give other names than the one that they are called by."""
 COMMANDS = {
+    "cache_sqlite": {"cache", "save", "programs", "export.skill"},
     "approvals": {"approvals"},
     "audit_jsonl": {"audit"},
     "budgets": {"budgets"},
@@ -307,6 +308,7 @@ def test_what_standard_brings() -> None:
                 "clean.enhancements",
             ),
             *COMMANDS["policy_rules"],
+            *COMMANDS["cache_sqlite"],
         },
         "doorward.executor": {"monty"},
         "doorward.plugins": {

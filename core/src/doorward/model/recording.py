@@ -272,5 +272,5 @@ class Recordings(Protocol):
 
 
 RECORDERS = Service[Recorders]("what records runs")
-RECORDINGS = Service[Recordings]("what reads recorded runs", "doorward-durable-runs")
+RECORDINGS = Service[Recordings]("what reads recorded runs")
 WITHHOLDS = Service[Withholds]("what withholds the writes of a program")
