@@ -72,6 +72,7 @@ def test_every_command_explains_itself(cli: Cli, word: str) -> None:
         "token": ("new",),
         "policy": ("test",),
         "store": ("forget",),
+        "export": ("stubs",),
     }
     ended = cli(word, *below.get(word, ()), "--help")
     assert ended.code == 0
@@ -812,7 +813,7 @@ def test_env_file(project: Cli, doorward_host: Any) -> None:
 READS_ENV_FILE = [
         "add fake new", "remove weather", "compile", "clean", "list", "search x", "show weather.raw",
         "call weather.raw", "login weather", "policy test weather.raw", "run p.py",
-        "store forget budgets",
+        "store forget budgets", "export stubs out",
         "doctor",
 ]  # fmt: skip
 

@@ -92,12 +92,14 @@ class StoredRuns:
 
         Raises: UnknownName, StateError.
         """
-        return await self.play(await self.journals.store.show(run), code)
+        return await self._played(*await self.journals.replay(run, code))
 
     async def play(self, run: StoredRun, code: str | None) -> Outcome:
         """The same for a run with its frames, wherever they come from. Raises: StateError."""
+        return await self._played(*await self.journals.play(run, code))
+
+    async def _played(self, journal: Journal, given: Given, stored: StoredJournal) -> Outcome:
         await self._gateway.ready()
-        journal, given, stored = await self.journals.play(run, code)
         program = replace(await self.again(given, stored, None), run=secrets.token_hex(8))
         return await self._gateway.execution.run(program, None, None, None, journal)
 

@@ -126,8 +126,7 @@ await weather.tag(id=made["id"], tag="answer of 1: .city")
         await gate.services[PLANS].commit(outcome.parts["plan"].id)
         (request,) = requests(gate)
         assert json.loads(request.arguments)["changes"][1]["calls"][1]["unknown"] == ["/id"]
-        journals = gate.services[STORED_RUNS].journals
-        journal = (await journals.play(await journals.store.show(outcome.parts["plan"].id), None))[2]
+        journal = (await gate.services[STORED_RUNS].journals.replay(outcome.parts["plan"].id, None))[2]
         for told in (
             outcome_as_text(outcome),
             request_text(request),

@@ -168,6 +168,10 @@ class Journals:
         await journal.go_on(file, said)
         return journal
 
+    async def replay(self, run: str, code: str | None) -> tuple[Journal, Given, StoredJournal]:
+        """A stored run to be played again; see `play`. Raises: UnknownName, StateError."""
+        return await self.play(await self.store.show(run), code)
+
     async def play(self, stored: StoredRun, code: str | None) -> tuple[Journal, Given, StoredJournal]:
         """A run with its frames, to be played again on its recorded answers alone, perhaps with other code. Raises:
         StateError."""
