@@ -395,14 +395,16 @@ class Soak:
         self._paused = False
 
     def held(self) -> dict[str, int]:
-        """What the gateway holds, counted: of its objects those of the types that are made for a client or a run."""
+        """What the gateway holds, counted: its descriptors also by what they lead to, of its objects those of the types
+        that are made for a client or a run."""
         file = self.project.folder / "inside.json"
         file.unlink(missing_ok=True)
         self.serving.send_signal(signal.SIGUSR1)
         until(file.exists)
         inside = json.loads(file.read_text())
         pid = self.serving.pid
-        counted = {"descriptors": len(os.listdir(f"/proc/{pid}/fd")), "threads": len(os.listdir(f"/proc/{pid}/task")),
+        opened = [each.partition(":[")[0] for each in _descriptors(pid)]
+        counted = {"descriptors": len(opened), **Counter(opened), "threads": len(os.listdir(f"/proc/{pid}/task")),
                    "tasks": len(inside["tasks"]), "processes": len(descendants(pid))}  # fmt: skip
         return counted | {
             name: n for name, n in inside["objects"].items() if name.startswith(MADE) and name not in KEPT
@@ -419,12 +421,12 @@ class Soak:
             "temporary files": os.listdir(self.project.env["TMPDIR"]),
         }
 
-    def swept(self) -> bool:
-        """Whether the next program in a container removes those that `kill -9` kept from being started."""
+    def runs_in(self, executor: str) -> bool:
+        """Whether one more program runs there; before it does, that removes what gateways left that were killed."""
         file = self.project.folder / "one.py"
         file.write_text("1")
-        self.project.env["DOORWARD_EXECUTOR"] = '["docker"]'
-        return self.project.run("run", str(file)).returncode == 0 and self.engine.empty()
+        self.project.env["DOORWARD_EXECUTOR"] = json.dumps([executor])
+        return self.project.run("run", str(file)).returncode == 0
 
 
 def resumable(outcome: dict[str, Any]) -> str:
@@ -434,6 +436,13 @@ def resumable(outcome: dict[str, Any]) -> str:
     said = json.dumps([outcome.get("notes"), outcome.get("error")])
     found = re.search(r'resume_run\(\\"([0-9a-f]{16})\\"\)', said)
     return found[1] if found else ""
+
+
+def _descriptors(pid: int) -> Iterator[str]:
+    """What each descriptor of a process leads to: a kind, or the name of a file."""
+    for each in os.scandir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            yield os.path.basename(os.readlink(each.path))
 
 
 def memory(pid: int) -> int:

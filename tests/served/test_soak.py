@@ -18,7 +18,7 @@ import pytest
 import tomli_w
 
 from .conftest import LIMITS, SHELF
-from .product import Api, needs_proc, until
+from .product import PATIENCE, Api, needs_proc, until
 from .soak import Soak, Soaked, audited
 from .test_faults import held
 from .test_http_auth import token
@@ -28,8 +28,9 @@ CLIENTS = 8
 CYCLES = 3 if RUNS < 2000 else 10
 """How often each fault comes; in the first half the gateway is restarted after each cycle."""
 
-MORE = 16
-"""Descriptors, threads, tasks and processes by which the end may differ from the middle."""
+MORE = 32
+"""Descriptors, threads, tasks and processes by which the end may differ from the middle: a worker that a pool has then,
+and had not, is three descriptors."""
 
 MORE_OBJECTS = 100
 """The same for objects of one type: the last request of each client may be there still, with all that its run was made
@@ -148,7 +149,7 @@ async def test_a_soak(
             for number in range(CLIENTS):
                 group.start_soon(soak.client, number)
             before = await worked(soak, api, small_disk)
-        after = await idle(soak)
+        after = await idle(soak, before)
         seconds = time.monotonic() - began
         soak.stop(signal.SIGTERM)
         soak.clients_left()
@@ -173,12 +174,23 @@ async def worked(soak: Soak, api: Api, disk: Any) -> dict[str, int]:
     return before
 
 
-async def idle(soak: Soak) -> dict[str, int]:
-    """What the gateway holds when no client is there."""
+async def idle(soak: Soak, before: dict[str, int] | None = None) -> dict[str, int]:
+    """What the gateway holds when no client is there. Its pools end what they had kept ahead, for which a busy engine
+    takes a while: what is more than `before` may still go."""
     async with soak.quiet():
-        await anyio.sleep(1.5)
-        soak.sample()
-        return await anyio.to_thread.run_sync(soak.held)
+        patience = time.monotonic() + PATIENCE
+        while True:
+            await anyio.sleep(1.5)
+            soak.sample()
+            held = await anyio.to_thread.run_sync(soak.held)
+            if before is None or not grown(before, held) or time.monotonic() > patience:
+                return held
+
+
+def grown(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
+    """By how much more there is of what there should not be."""
+    more = {what: count - before.get(what, 0) for what, count in after.items()}
+    return {what: n for what, n in more.items() if n > (MORE_OBJECTS if "." in what else MORE)}
 
 
 def report(soak: Soak, before: dict[str, int], after: dict[str, int], seconds: float) -> dict[str, Any]:
@@ -212,13 +224,13 @@ def check(soak: Soak, before: dict[str, int], after: dict[str, int]) -> None:
         book.half[:3],
     )
     assert {*book.errors} <= EXPLAINED, book.errors
+    assert soak.runs_in("nsjail")
     assert until(lambda: not any(soak.leftovers().values()), 20), soak.leftovers()
-    assert soak.engine is None or soak.swept()
+    assert soak.engine is None or (soak.runs_in("docker") and soak.engine.empty())
     said = soak.project.said()
     failed = [line for line in said.splitlines() if "Traceback" in line and "ClosedResourceError" not in line]
     assert not failed, failed[0][-3000:]  # the SDK has one where a session ends in the middle of a notification
-    more = {what: count - before.get(what, 0) for what, count in after.items()}
-    assert {what: n for what, n in more.items() if n > (MORE_OBJECTS if "." in what else MORE)} == {}, (before, after)
+    assert grown(before, after) == {}, (before, after)
     last = [kib for generation, _, kib in soak.memory if generation == len(soak.gateways)]
     warm, end = (statistics.median(part) for part in (last[len(last) // 4 :][:5], last[-5:]))
     assert end <= 1.15 * warm + 8 * 1024, last

@@ -15,6 +15,7 @@ import pytest
 from doorward import Program
 from doorward_jail import start_time
 from doorward_jail.nsjail import cgroups
+from doorward_jail.nsjail.groups import Groups
 from doorward_jail.nsjail.launch import launch
 from doorward_sandbox_nsjail import NsjailExecutor, NsjailSettings
 from doorward_testing import Door
@@ -135,7 +136,11 @@ def test_names_of_groups(tmp_path: Path) -> None:
     )
     for folder in (dead, reused, living, other):
         folder.mkdir()
-    cgroups.sweep(cgroups.Parents(1, {"memory": tmp_path}))
+    groups = Groups(cgroups.Parents(1, {"memory": tmp_path}))
+    cgroups.sweep(groups.parents)
+    assert sorted(tmp_path.iterdir()) == sorted([living, other])
+    dead.mkdir()
+    groups.close()  # what was in use when this gateway started
     assert sorted(tmp_path.iterdir()) == sorted([living, other])
 
 

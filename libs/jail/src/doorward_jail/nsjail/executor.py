@@ -95,7 +95,7 @@ class NsjailedExecutor(JailExecutor[SettingsT], Generic[SettingsT]):
     async def close(self) -> None:
         await super().close()
         if self._ready and not isinstance(self._ready.groups, str):
-            self._ready.groups.close()
+            await asyncio.to_thread(self._ready.groups.close)
 
     async def _prepared(self) -> Prepared:
         """Everything a jail needs, found and tried once. A failure is not remembered: what is missing may

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from doorward import ExecutorError, Limits
 
+from doorward_jail.nsjail import cgroups
 from doorward_jail.nsjail.cgroups import Parents
 from doorward_jail.owner import start_time
 
@@ -103,9 +104,10 @@ class Groups:
         return kept
 
     def close(self) -> None:
-        """Remove all groups; their jails are gone. Waits up to a second for the kernel to notice
-        that processes have ended."""
-        end = time.monotonic() + 1
+        """Remove all groups; their jails are gone. Waits up to ten seconds for the kernel to notice that processes have
+        ended. Also of a gateway that was killed, whose processes may have been there still when this one started."""
+        cgroups.sweep(self.parents)
+        end = time.monotonic() + 10
         self._free.clear()
         self._leftovers += self._open
         while self._leftovers and time.monotonic() < end:
