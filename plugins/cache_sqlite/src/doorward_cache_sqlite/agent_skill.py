@@ -22,7 +22,9 @@ def write_skill(folder: Path, program: CachedProgram) -> Path:
     name = program.cache_id.replace("_", "-").strip("-")
     made = folder / name
     write_file(made / "SKILL.md", _text(name, program).encode())
-    write_file(made / "scripts" / f"{program.cache_id}.py", program.code.encode())
+    script = made / "scripts" / f"{program.cache_id}.py"
+    write_file(script, program.code.encode())
+    script.chmod(0o755)
     return made
 
 
@@ -48,7 +50,7 @@ def _text(name: str, program: CachedProgram) -> str:
         "",
         "From a shell:",
         "",
-        f"    doorward programs run {program.cache_id} --help",
+        f"    doorward programs run scripts/{program.cache_id}.py --help",
         "",
         *table,
         f"It calls {', '.join(program.uses) or 'no function'}. `scripts/{program.cache_id}.py` is its text: it runs in",

@@ -162,7 +162,9 @@ class KeptPrograms:
             hint = "See list_servers: perhaps its server is not compiled now."
             raise InvalidProgram(f"{', '.join(gone)}: not there any more", hint=hint)
         if changed:
-            hint = "See get_functions, and run the program anew with execute_code."
+            hint = "See get_functions, and run the program again with execute_code."
+            if self.saved.get(cache_id, principal) is not None:
+                hint = f"The operator tries it on what they are now: doorward programs test {cache_id} --accept"
             raise InvalidProgram(f"{', '.join(changed)} changed since this program was kept", hint=hint)
         return kept
 

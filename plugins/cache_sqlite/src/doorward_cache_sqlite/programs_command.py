@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import click
-from doorward import LOCAL, DoorwardError, Gateway, Outcome
+from click.core import ParameterSource
+from doorward import LOCAL, DoorwardError, Failure, Gateway, Outcome
 from doorward.recording import RECORDINGS
 from doorward.sandboxing import CachedProgram, json_type
 from doorward_cli import Project, common, print_json, say, table, tell
 
 from doorward_cache_sqlite.command import with_kept
 from doorward_cache_sqlite.kept_programs import KeptPrograms
+from doorward_cache_sqlite.saved_programs import FOLDER, Record
 
 
 @click.group()
@@ -57,18 +59,18 @@ def list_(project: Project) -> None:
 def run(project: Project, name: str | None, words: tuple[str, ...]) -> int:
     """Run the saved program NAME, or the script at this path; NAME --help shows its parameters.
 
-    Ends as `doorward run` does.
+    A script in a folder `programs` runs by the configuration beside that folder, if --config names no other. Ends as
+    `doorward run` does.
     """
     if name is None or name == "--help":
         click.echo(
             "Usage: doorward programs run NAME [PARAMETERS]…\n\n  NAME --help shows the parameters of a program."
         )
         return 0 if name else 2
-    if name.endswith(".py"):
-        script = Path(name).resolve()
-        beside = script.parent.parent / "doorward.toml"
-        name, project = script.stem, project if project.config.exists() else replace(project, config=beside)
-    program = with_kept(project, partial(_required, name))
+    script = Path(name).resolve() if name.endswith(".py") else None
+    if script is not None:
+        name, project = script.stem, _project_of(script, project)
+    program = with_kept(project, partial(_found, name, script))
     parsed: list[dict[str, Any]] = []
     asked = click.Command(
         name, params=[_option(each, value) for each, value in program.params.items()],
@@ -80,7 +82,10 @@ def run(project: Project, name: str | None, words: tuple[str, ...]) -> int:
     given = {key: value for key, value in zip(program.params, parsed[0].values(), strict=True) if value is not None}
 
     async def execute(kept: KeptPrograms, gate: Gateway) -> Outcome:
-        return await gate.run_cached(name, given, show_bytes=gate.limits.output_bytes)
+        shown = gate.limits.output_bytes
+        if script in (None, kept.saved.file(name)):
+            return await gate.run_cached(name, given, show_bytes=shown)
+        return await gate.execute(program.code, params=given, description=program.description, show_bytes=shown)
 
     return tell(project, with_kept(project, execute, ready=True))
 
@@ -89,19 +94,21 @@ def run(project: Project, name: str | None, words: tuple[str, ...]) -> int:
 @common
 @click.argument("names", nargs=-1)
 @click.option("--accept", is_flag=True, help="Where the test passes, take the functions as they are now.")
-def test(project: Project, names: tuple[str, ...], accept: bool) -> int:
+@click.option("--record", is_flag=True, help="Run them now, which makes their calls, and test them on these answers.")
+def test(project: Project, names: tuple[str, ...], accept: bool, record: bool) -> int:
     """Run the programs NAMES, or all, on their recorded answers: nothing is sent. Ends with 1 if one fails."""
 
     async def check(kept: KeptPrograms, gate: Gateway) -> dict[str, str]:
         wrong = {}
         for name in names or kept.saved.names():
             program = kept.saved.require(name, LOCAL)
-            wrong[name] = await _failure(kept, gate, program)
+            wrong[name] = await _recorded(kept, gate, program) if record else ""
+            wrong[name] = wrong[name] or await _failure(kept, gate, program)
             if accept and not wrong[name]:
                 kept.saved.accept(name)
         return wrong
 
-    wrong = with_kept(project, check, ready=True)
+    wrong = with_kept(project, check, ready=True, record=record)
     if project.json:
         print_json({"programs": wrong})
     else:
@@ -144,6 +151,17 @@ def skill(project: Project, name: str, folder: Path) -> None:
         say(f"wrote {written}")
 
 
+def _project_of(script: Path, project: Project) -> Project:
+    """The project by whose configuration a script runs: what the command names, or what lies beside its folder."""
+    beside = script.parent.parent / "doorward.toml"
+    named = click.get_current_context().get_parameter_source("config") is not ParameterSource.DEFAULT
+    return project if named or script.parent.name != FOLDER or not beside.is_file() else replace(project, config=beside)
+
+
+async def _found(name: str, script: Path | None, kept: KeptPrograms, gate: Gateway) -> CachedProgram:
+    return kept.saved.require(name, LOCAL) if script is None else kept.saved.read(script, LOCAL)
+
+
 async def _required(name: str, kept: KeptPrograms, gate: Gateway) -> CachedProgram:
     return kept.saved.require(name, LOCAL)
 
@@ -154,21 +172,37 @@ def _state(kept: KeptPrograms, program: CachedProgram) -> str:
     return "; ".join(wrong) or "ready"
 
 
+async def _recorded(kept: KeptPrograms, gate: Gateway, program: CachedProgram) -> str:
+    """Run a program, and store its answers for its test with the functions as they are now. Returns: why it fails."""
+    recordings = gate.services[RECORDINGS]
+    outcome = await gate.execute(program.code, functions=program.functions, description=program.description)
+    if outcome.error is not None:
+        return _text(outcome.error)
+    uses = {call["function"]: kept.saved.hash(call["function"]) for call in outcome.calls}
+    recording = await recordings.recording(program.code, LOCAL)
+    kept.saved.save(program.cache_id, program.code, Record(uses, program.functions, recording))
+    return ""
+
+
 async def _failure(kept: KeptPrograms, gate: Gateway, program: CachedProgram) -> str:
     """Why the test of a program fails; "" if it passes."""
     recording = kept.saved.record(program.cache_id).recording
     recordings = gate.services.get(RECORDINGS)
     if recording is None or recordings is None:
-        return "no run of it is recorded"
+        return f"no run of it is recorded: doorward programs test {program.cache_id} --record makes and records one"
     try:
         outcome, recorded = await recordings.replay(recording, program.code)
     except DoorwardError as error:
-        return str(error)
+        return _text(error)
     if outcome.error is not None:
-        return str(outcome.error.message)
+        return _text(outcome.error)
     if recorded is not None and outcome.value != recorded.value:
-        return "it gives another value than the one that was recorded"
+        return "it gives another value than the one that was recorded; --record records it anew if that is right"
     return ""
+
+
+def _text(error: DoorwardError | Failure) -> str:
+    return f"{error.message}; {error.hint}" if error.hint else error.message
 
 
 def _option(name: str, default: Any) -> click.Option:

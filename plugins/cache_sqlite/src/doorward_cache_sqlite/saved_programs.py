@@ -52,7 +52,7 @@ class SavedPrograms:
     """The saved programs of a configuration."""
 
     def __init__(self, gateway: Gateway) -> None:
-        self._gateway, self.folder = gateway, gateway.loaded.folder / FOLDER
+        self._gateway, self.folder = gateway, (gateway.loaded.folder / FOLDER).resolve()
 
     def names(self) -> list[str]:
         """The names of all saved programs, sorted."""
@@ -69,9 +69,14 @@ class SavedPrograms:
         """A saved program for a principal to run; `None` if there is none. Raises: ConfigError if it cannot be read."""
         if not _NAME.fullmatch(name) or not (file := self.file(name)).is_file():
             return None
-        code, record = _read(file), self.record(name)
+        return self.read(file, principal)
+
+    def read(self, file: Path, principal: str) -> CachedProgram:
+        """A script for a principal to run; of one that lies elsewhere only its text is known. Raises: ConfigError
+        if it cannot be read."""
+        code, record = _read(file), self.record(file.stem) if file.parent == self.folder else Record()
         return CachedProgram(
-            cache_id=name,
+            cache_id=file.stem,
             principal=principal,
             code=code,
             description=about(code),

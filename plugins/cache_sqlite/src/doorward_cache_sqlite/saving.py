@@ -14,6 +14,9 @@ from doorward_cache_sqlite.kept_programs import KeptPrograms
 from doorward_cache_sqlite.saved_programs import PYTHON, Record
 from doorward_cache_sqlite.scripts import script
 
+_MAX_SHOWN = 20
+"""Calls of a test that are shown before it is saved."""
+
 
 @click.command(context_settings=IDS)
 @common
@@ -39,9 +42,9 @@ def save(project: Project, cache_id: str, name: str, description: str, record: b
             raise Unsupported(f"{cache_id} is in {program.language}: only programs in Python are saved")
         if kept.saved.file(name).exists() and not force:
             raise StateError(f"there is a saved program {name!r}", hint="--force replaces it.")
+        recordings = gate.services[RECORDINGS] if record else gate.services.get(RECORDINGS)
         if record and (error := (await gate.run_cached(cache_id, principal=program.principal)).error):
             raise StateError(f"it fails now, and is not saved: {error.message}", hint=error.hint)
-        recordings = gate.services.get(RECORDINGS)
         recording = await recordings.recording(program.code, program.principal) if recordings else None
         text = script(name, program.code, description or program.description, program.params)
         calls = [*recordings.calls(recording)] if recordings and recording else []
@@ -65,7 +68,8 @@ def _show(text: str, calls: list[str], *, recorded: bool) -> None:
     say(text)
     if recorded:
         say("The test answers these calls as they were answered:", err=True)
-        for call in calls:
+        more = [f"… and {len(calls) - _MAX_SHOWN} more"] if len(calls) > _MAX_SHOWN else []
+        for call in [*calls[:_MAX_SHOWN], *more]:
             say(f"  {call}", err=True)
     else:
         say("No run of it is recorded, so it has no test: --record runs it now and records it.", err=True)

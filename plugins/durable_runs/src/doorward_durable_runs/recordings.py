@@ -49,6 +49,17 @@ def run_of(recording: str) -> StoredRun:
         return StoredRun(Given.read({"principal": "local", **said["given"]}), "ended", ok=True, frames=frames)
 
 
+def _call(text: str) -> str:
+    """The text of a call as it stands in a program; as it is, if it was cut."""
+    function, _, said = text.partition(" ")
+    try:
+        args, kwargs = json.loads(said)
+        named = [f"{key}={value!r}" for key, value in kwargs.items()]
+        return f"{function}({', '.join([*map(repr, args), *named])})"
+    except (ValueError, TypeError, AttributeError):
+        return text
+
+
 class JournalRecordings:
     """The `doorward.recording.Recordings` of the stored runs of a gateway."""
 
@@ -68,7 +79,7 @@ class JournalRecordings:
 
     def calls(self, recording: str) -> Sequence[str]:
         entries = StoredJournal.read(run_of(recording)).entries
-        return [entry.text + (f" failed: {entry.error}" if entry.error else "") for entry in entries]
+        return [_call(entry.text) + (f" failed: {entry.error}" if entry.error else "") for entry in entries]
 
     async def replay(self, recording: str, code: str) -> tuple[Outcome, Outcome | None]:
         stored = run_of(recording)
