@@ -59,6 +59,36 @@ def legacy(method: str, message: Any) -> Any:
     )
 
 
+@pytest.mark.parametrize("then", [200, 404], ids=["answered", "refused, too"])
+async def test_a_forgotten_session_ends_no_call_of_another(
+    upstreams: Upstreams, recorders: list[Recorder], then: int
+) -> None:
+    """While a write is at the server, another call is told that its session is not known. What the write is answered
+    counts: it is made again if it was refused, too, and only then."""
+    home, _ = recorders
+    arrived, other = threading.Event(), threading.Event()
+    made: list[str] = []
+
+    def answer(method: str, message: Any) -> Any:
+        name = (message or {}).get("params", {}).get("arguments", {}).get("what")
+        made.append(name)
+        if name == "write" and made.count(name) == 1:
+            arrived.set()
+            other.wait(60)
+            return legacy(method, message) if then == 200 else (404, {}, b"")
+        return (404, {}, b"") if name == "read" and made.count(name) == 1 else legacy(method, message)
+
+    home.answer = answer
+    upstream = upstreams(url=home.url, transport="http")
+    await upstream.listing()
+    write = asyncio.create_task(tool(upstream, "echo", what="write"))
+    await asyncio.to_thread(arrived.wait, 60)
+    assert await tool(upstream, "echo", what="read") == "hello"
+    other.set()
+    assert await write == "hello"
+    assert made.count("write") == (1 if then == 200 else 2)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("when", ["server/discover", "initialize", "tools/call", "GET", "DELETE"])

@@ -66,6 +66,8 @@ class Upstream:
         self._pace = Pace(context.name, context.settings.url)
         self._log = StderrLog(context.state / "stderr.log", context.scrub)
         self._connection: Connection | None = None
+        self._open: set[Connection] = set()
+        """The connection, and those that are retired."""
         self._opening: asyncio.Future[Connection] | None = None
         self._opener: asyncio.Task[None] | None = None
         self._owners: set[asyncio.Task[None]] = set()
@@ -150,8 +152,8 @@ class Upstream:
         self._closed = True
         if self._telling is not None:
             self._telling.cancel()
-        if self._connection is not None:
-            self._connection.ended.set()
+        for connection in self._open:
+            connection.ended.set()
         if self._opener is not None and self._opening is not None:
             self._opener.cancel()
         if self._probe is not None:
@@ -162,7 +164,7 @@ class Upstream:
         """Raises: Trouble, DoorwardError."""
         if self._closed:
             raise Trouble("it is disconnected for good", sent=False)
-        if self._connection is not None and not self._connection.ended.is_set():
+        if self._connection is not None and self._connection.usable:
             return self._connection
         if self._opening is None:
             self._breaker.check()
@@ -202,7 +204,11 @@ class Upstream:
                             timer.cancel()
                             self._transport, self._connection, self._opening = transport, connection, None
                             opening.set_result(connection)
-                            await self._over(connection)
+                            self._open.add(connection)
+                            try:
+                                await self._over(connection)
+                            finally:
+                                self._open.discard(connection)
                 except Exception as error:
                     if transport != "sse" or self._transport is not None:
                         failure = explained(error, self._context)
@@ -245,7 +251,9 @@ class Upstream:
     def _lost(self, connection: Connection, trouble: Trouble, since: float) -> None:
         if trouble.passing and not trouble.status:
             self._breaker.failed(str(trouble), since)
-        if trouble.gone:
+        if trouble.gone and trouble.status:  # a session that is forgotten, and a server that answers
+            connection.retire()
+        elif trouble.gone:
             connection.ended.set()
 
     def _check_alive(self, connection: Connection) -> None:

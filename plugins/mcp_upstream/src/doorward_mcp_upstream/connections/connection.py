@@ -71,6 +71,7 @@ class Connection:
         self._reading = asyncio.Lock()
         self._header_maps: dict[str, Any] = {}
         self.ended = wire.ended
+        self._retired, self._under_way = False, 0
         self._dispatcher: JSONRPCDispatcher[Any] = JSONRPCDispatcher(Watched(wire.read, wire.ended), wire.write)
         self.session = ClientSession(
             dispatcher=self._dispatcher,
@@ -89,6 +90,21 @@ class Connection:
         """The name and version that the server gives itself."""
         info = self.session.server_info
         return info.model_dump(by_alias=True, mode="json", exclude_none=True) if info else {}
+
+    @property
+    def usable(self) -> bool:
+        """Whether it takes another request."""
+        return not self._retired and not self.ended.is_set()
+
+    def retire(self) -> None:
+        """Take no more requests, and end when those that are under way have their answers: what one was told of the
+        session says nothing of what the server does for another."""
+        self._retired = True
+        self._end_retired()
+
+    def _end_retired(self) -> None:
+        if self._retired and not self._under_way:
+            self.ended.set()
 
     async def agree(self, era: str = "") -> None:
         """Find out which era the server speaks. `era` is the one that it spoke last; it only decides what is tried
@@ -178,12 +194,16 @@ class Connection:
 
             options["on_progress"] = told
         stamped = self._stamped(method, params, flight)
+        self._under_way += 1
         try:
             with self._wire.exchange() as headers:
                 options["headers"] = {**stamped, **headers}
                 return self._wire.whole(await self._dispatcher.send_raw_request(method, params, options))
         except MCPError as error:
             raise self._trouble(error) or Refusal(error.code, error.message, own_data(error.data)) from None
+        finally:
+            self._under_way -= 1
+            self._end_retired()
 
     def _stamped(self, method: str, params: dict[str, Any], flight: Flight) -> dict[str, str]:
         """Put into `_meta` what requests say about the client from 2026-07-28 on. Returns: the HTTP headers, for
