@@ -18,6 +18,7 @@ import secrets
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import quote
@@ -153,6 +154,7 @@ def application(urls: list[str], log_file: str = os.devnull) -> Starlette:
     """The API at `urls[0]`, and the same at `urls[1]`, the other origin."""
     marks: list[str] = []
     seen: list[dict[str, Any]] = []
+    hurried = threading.Event()
     created_log = open(log_file, "a", buffering=1)  # noqa: SIM115
 
     async def openapi(request: Request) -> Response:
@@ -174,7 +176,9 @@ def application(urls: list[str], log_file: str = os.devnull) -> Starlette:
         )
 
     async def slow(request: Request) -> Response:
-        await asyncio.sleep(int(request.query_params.get("ms", 100)) / 1000)
+        end = time.monotonic() + int(request.query_params.get("ms", 100)) / 1000
+        while (left := end - time.monotonic()) > 0 and not hurried.is_set():
+            await asyncio.sleep(min(left, 0.05))
         return JSONResponse({"slept": True})
 
     async def big(request: Request) -> Response:
@@ -243,8 +247,12 @@ def application(urls: list[str], log_file: str = os.devnull) -> Starlette:
     async def log(request: Request) -> Response:
         return JSONResponse({"marks": marks, "seen": seen})
 
+    async def hurry(request: Request) -> Response:
+        hurried.set() if request.path_params["on"] else hurried.clear()
+        return JSONResponse(None)
+
     async def remember(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "http" and scope["path"] != "/log":
+        if scope["type"] == "http" and not scope["path"].startswith(("/log", "/hurry")):
             at = urls.index(f"http://127.0.0.1:{scope['server'][1]}")
             told = list(credentials(Request(scope)))
             seen.append({"origin": at, "path": scope["path"], "credentials": told})
@@ -265,6 +273,7 @@ def application(urls: list[str], log_file: str = os.devnull) -> Starlette:
             Route("/echo/{form}/{place}", echo),
             Route("/login", login, methods=["POST"]),
             Route("/log", log),
+            Route("/hurry/{on:int}", hurry),
         ]
     )
     return remember  # type: ignore[return-value]

@@ -3,6 +3,7 @@ and over stdio."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -21,7 +22,9 @@ __all__ = ["project"]
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
-SLOW = "import shelf\nshelf.mark(name='{name}')\nshelf.slow(ms={ms})\nresult = 'done'"
+SLOW = "import shelf\nshelf.mark(name='{name}')\nshelf.slow(ms=29000)\nresult = 'done'"
+LONG = "import shelf\nshelf.mark(name='{name}')\nfor n in range(280):\n    shelf.slow(ms=100)\nresult = n"
+"""Suspended between two calls."""
 
 
 def ready(url: str) -> tuple[int, str]:
@@ -33,8 +36,8 @@ def ready(url: str) -> tuple[int, str]:
 async def test_what_runs_ends_and_what_comes_is_told(api: Api, project: Project, era: str) -> None:
     """A program that is running when SIGTERM comes is answered; one that comes afterwards has not run, and its agent is
     told to try again; `/readyz` says that no more is taken, and the server ends with 0."""
-    code = SLOW.format(name=f"drains-{era}", ms=1500)
-    with project.http() as (url, serving):
+    code = SLOW.format(name=f"drains-{era}")
+    with contextlib.ExitStack() as stack, project.http() as (url, serving):
         assert until(lambda: ready(url) == (200, "ok\n"))
         outcomes = []
         async with connected(url, era) as agent, connected(url, era) as late, anyio.create_task_group() as group:
@@ -53,6 +56,7 @@ async def test_what_runs_ends_and_what_comes_is_told(api: Api, project: Project,
             assert told["error"]["type"] == "Busy"
             assert "is being stopped" in told["error"]["message"]
             assert "Nothing has run: try again" in told["error"]["hint"]
+            stack.enter_context(api.hurried())
         assert outcomes[0]["value"] == "done"
         assert until(lambda: serving.poll() is not None)
     assert serving.returncode == 0
@@ -62,7 +66,7 @@ async def test_what_runs_ends_and_what_comes_is_told(api: Api, project: Project,
 async def slow(agent: Agent, name: str, failed: list[str]) -> None:
     """Run a program that takes longer than anything waits, and note how that fails."""
     try:
-        await agent.call("execute_code", code=SLOW.format(name=name, ms=29000))
+        await agent.call("execute_code", code=SLOW.format(name=name))
     except Exception as error:
         failed.append(str(error))
 
@@ -94,7 +98,7 @@ async def test_what_was_suspended_is_resumed_by_the_next_server(api: Api, projec
     after the one which was stopped."""
     project.env["DOORWARD_HTTP__GRACE"] = "0.3"
     name = f"goes-on-{era}"
-    code = f"import shelf\nshelf.mark(name='{name}')\nfor n in range(30):\n    shelf.slow(ms=100)\nresult = n"
+    code = LONG.format(name=name)
     with project.http() as (url, serving):
         async with connected(url, era) as agent, anyio.create_task_group() as group:
             assert "resume_run" not in {tool.name for tool in (await agent.client.list_tools()).tools}
@@ -109,10 +113,10 @@ async def test_what_was_suspended_is_resumed_by_the_next_server(api: Api, projec
         waiting = outcomes[0]["waiting"]
         assert waiting["for"] == "stop"
         assert until(lambda: serving.poll() is not None)
-    with project.http() as (url, _):
+    with project.http() as (url, _), api.hurried():
         async with connected(url, era) as agent:
             assert "resume_run" in {tool.name for tool in (await agent.client.list_tools()).tools}
-            assert (await agent.call("resume_run", run=waiting["run"]))["value"] == 29
+            assert (await agent.call("resume_run", run=waiting["run"]))["value"] == 279
     assert [each["path"] for each in api.seen() if name in str(each)] == [f"/mark/{name}"]
 
 
@@ -150,7 +154,7 @@ async def test_stdio_what_runs_ends_and_what_comes_is_told(api: Api, project: Pr
         outcomes = []
 
         async def run() -> None:
-            outcomes.append(await agent.call("execute_code", code=SLOW.format(name=name, ms=1500)))
+            outcomes.append(await agent.call("execute_code", code=SLOW.format(name=name)))
 
         group.start_soon(run)
         assert await anyio.to_thread.run_sync(api.marked, name)
@@ -158,7 +162,8 @@ async def test_stdio_what_runs_ends_and_what_comes_is_told(api: Api, project: Pr
         told = await refused(agent)
         assert told["error"]["type"] == "Busy"
         assert "is being stopped" in told["error"]["message"]
-        assert await is_gone(serving)
+        with api.hurried():
+            assert await is_gone(serving)
     assert outcomes[0]["value"] == "done"
     assert "Traceback" not in project.said()
 
@@ -188,7 +193,7 @@ async def test_stdio_what_takes_longer_is_ended(api: Api, project: Project, agai
 async def test_stdio_what_was_suspended_is_resumed_by_the_next(api: Api, project: Project) -> None:
     """What cannot end within the grace time is suspended, and goes on in the process that the client starts next."""
     project.env["DOORWARD_HTTP__GRACE"] = "0.3"
-    code = "import shelf\nshelf.mark(name='stdio-goes-on')\nfor n in range(30):\n    shelf.slow(ms=100)\nresult = n"
+    code = LONG.format(name="stdio-goes-on")
     outcomes = []
     async with project.stdio() as agent, anyio.create_task_group() as group:
 
@@ -200,8 +205,9 @@ async def test_stdio_what_was_suspended_is_resumed_by_the_next(api: Api, project
         assert await anyio.to_thread.run_sync(api.marked, "stdio-goes-on")
         os.kill(serving_pid(project), signal.SIGTERM)
     assert outcomes[0]["waiting"]["for"] == "stop"
-    async with project.stdio() as agent:
-        assert (await agent.call("resume_run", run=outcomes[0]["waiting"]["run"]))["value"] == 29
+    with api.hurried():
+        async with project.stdio() as agent:
+            assert (await agent.call("resume_run", run=outcomes[0]["waiting"]["run"]))["value"] == 279
     assert len([each for each in api.seen() if each["path"] == "/mark/stdio-goes-on"]) == 1
 
 
@@ -212,7 +218,7 @@ def test_stdio_nothing_waits_for_a_client_that_is_gone(api: Api, project: Projec
     project.env |= {"DOORWARD_HTTP__GRACE": "3600", "DOORWARD_RUNS__DURABLE": "always"}
     name = f"stdio-gone-{told}"
     with Wire(project) as wire:
-        wire.connect().start(SLOW.format(name=name, ms=29000))
+        wire.connect().start(SLOW.format(name=name))
         assert api.marked(name)
         if told:
             wire.process.send_signal(signal.SIGTERM)
