@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
-from doorward import Program
+from doorward import Compiled, Program
 from doorward_cache_sqlite.scripts import about, script
 from doorward_testing import Cli
 from doorward_testing.samples import CONFIG as WITHOUT
+from doorward_testing.samples import Weather
 
 CONFIG = WITHOUT.replace('"none"', '"sqlite"')
 CODE = 'city = "Oslo"\ndays = 2\nresult = await weather.get_forecast(city=city, days=days)\n'
@@ -155,11 +157,42 @@ def test_a_program_waits_for_a_look_when_its_functions_change(cli: Cli, saved: s
     assert cli("programs", "list", "--json").json["programs"][0]["state"] == "weather.get_forecast changed"
     refused = cli("programs", "run", saved)
     assert "changed since" in refused.out + refused.err
-    assert "doorward programs test forecast --accept" in refused.out + refused.err
+    assert "doorward programs test forecast --record" in refused.out + refused.err
     assert cli("programs", "test", "--accept").code == 0
     assert cli("programs", "run", saved).code == 0
     record.write_text("{}")
     assert "no record of a saved program" in cli("programs", "run", saved).err
+
+
+def test_a_refresh_names_the_programs_that_it_breaks(
+    cli: Cli, kept: str, saved: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Saved ones, and those in the cache; none of a change that leaves what it uses as it is."""
+    compile_before = Weather.compile
+
+    async def compile_now(source: Weather) -> Compiled:
+        compiled = await compile_before(source)
+        forecast, *others = compiled.functions
+        properties = {**forecast.parameters["properties"], "unit": {"type": "string"}}
+        return replace(
+            compiled,
+            functions=[replace(forecast, parameters={**forecast.parameters, "properties": properties}), *others],
+        )
+
+    async def fingerprint(source: Weather) -> str:
+        return "v2"
+
+    assert cli("refresh", "--check", "--json").json["programs"] == []
+    monkeypatch.setattr(Weather, "compile", compile_now)
+    monkeypatch.setattr(Weather, "fingerprint", fingerprint)
+    told = cli("refresh", "--check", "--json")
+    assert [(each["kind"], each["what"]) for each in told.json["changes"]] == [("widened", "unit is new")]
+    assert {(each["program"], each["principal"]) for each in told.json["programs"]} == {(saved, ""), (kept, "local")}
+    assert told.code == 1
+    assert cli("programs", "list", "--json").json["programs"][0]["state"] == "ready"
+    assert "breaks forecast, which calls weather.get_forecast" in cli("refresh").out
+    assert cli("programs", "test", saved, "--record").code == 0
+    assert cli("programs", "list", "--json").json["programs"][0]["state"] == "ready"
 
 
 def test_a_program_is_exported_as_a_skill(cli: Cli, saved: str, keeping: Any) -> None:

@@ -813,7 +813,7 @@ def test_env_file(project: Cli, doorward_host: Any) -> None:
 READS_ENV_FILE = [
         "add fake new", "remove weather", "compile", "clean", "list", "search x", "show weather.raw",
         "call weather.raw", "login weather", "policy test weather.raw", "run p.py",
-        "store forget budgets", "export stubs out",
+        "store forget budgets", "export stubs out", "refresh",
         "doctor",
 ]  # fmt: skip
 

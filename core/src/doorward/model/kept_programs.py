@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 from doorward.model.outcomes import Outcome
@@ -29,6 +29,12 @@ class KeepsPrograms(Protocol):
     async def find(self, queries: Sequence[str], principal: str) -> Sequence[Mapping[str, Any]]:
         """The programs with names that fit any of the queries, best first, of those whose functions a principal may
         call: `{"cache_id", "summary", "params"}`, with the parameters as they stand in the program."""
+        ...
+
+    async def using(self, functions: Collection[str]) -> Sequence[Mapping[str, Any]]:
+        """The kept programs of all principals that use any of these functions: `{"program", "principal", "uses",
+        "advice"}`, with the hash of the schemas of each function that it uses, and what to do when that is another
+        one."""
         ...
 
     def repeated(self, outcome: Outcome, cache_id: str, params: Mapping[str, Any]) -> Outcome:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
@@ -93,6 +93,18 @@ class KeptPrograms:
         """See `doorward.sandboxing.KeepsPrograms`."""
         return await self.saved.find(queries, principal)
 
+    async def using(self, functions: Collection[str]) -> Sequence[Mapping[str, Any]]:
+        """See `doorward.sandboxing.KeepsPrograms`."""
+        cache = self._made()
+        saved = [(self.saved.require(name, ""), what_helps(name)) for name in self.saved.names()]
+        listed: Sequence[CachedProgram] = await cache.all() if isinstance(cache, ListsPrograms) else ()
+        others = [(program, "Its agent runs it again with execute_code.") for program in listed]
+        return [
+            {"program": each.cache_id, "principal": each.principal, "uses": {**each.uses}, "advice": advice}
+            for each, advice in (*saved, *others)
+            if not each.uses.keys().isdisjoint(functions)
+        ]
+
     async def all(self, principal: str | None = None) -> Sequence[CachedProgram]:
         """The programs in the cache, those used last first. Raises: Unsupported if it cannot list them."""
         return await self._listing().all(principal)
@@ -164,7 +176,7 @@ class KeptPrograms:
         if changed:
             hint = "See get_functions, and run the program again with execute_code."
             if self.saved.get(cache_id, principal) is not None:
-                hint = f"The operator tries it on what they are now: doorward programs test {cache_id} --accept"
+                hint = what_helps(cache_id)
             raise InvalidProgram(f"{', '.join(changed)} changed since this program was kept", hint=hint)
         return kept
 
@@ -190,6 +202,11 @@ class KeptPrograms:
                 "cache", name, self._loaded, self._gateway.state, store=self._gateway.store
             )
         return self._cache
+
+
+def what_helps(name: str) -> str:
+    """What an operator does about a saved program whose functions have changed."""
+    return f"doorward programs test {name} --record runs it now, and records that; --accept takes them as they are."
 
 
 def _id(principal: str, same: str) -> str:

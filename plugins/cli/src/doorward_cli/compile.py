@@ -194,7 +194,9 @@ async def _compile(
     began, dry_run = time.time(), options.dry_run
     async with project.gateway(loaded, ready=False) as gate:
         first = not gate.catalog.reports()
-        results = await _results(gate, options.servers, dry_run and options.asking is None, options.force)
+        results = await compile_servers(
+            gate, options.servers, dry_run=dry_run and options.asking is None, force=options.force
+        )
         enhanced = await _enhanced(gate, options.asking, results, kept) if options.asking else None
         probed = await _probed(gate, results) if options.probe else None
         checks = {name: await check_server(gate, name) for name in results} if options.check else {}
@@ -226,7 +228,7 @@ async def _compile(
 
 
 @dataclass(frozen=True, slots=True)
-class _Result:
+class CompileResult:
     """The result of one server: a report, or an error. It is both if the last compile goes on serving."""
 
     report: Report | None
@@ -247,7 +249,10 @@ class _Result:
         return told
 
 
-async def _results(gate: Gateway, wanted: tuple[str, ...], dry_run: bool, force: bool) -> dict[str, _Result]:
+async def compile_servers(
+    gate: Gateway, wanted: tuple[str, ...], *, dry_run: bool = False, force: bool = False
+) -> dict[str, CompileResult]:
+    """Compile all servers, or those that are `wanted`. Returns: what became of each, by its name."""
     from doorward.administration import some
 
     from doorward_cli.progress import show_progress
@@ -262,17 +267,17 @@ async def _results(gate: Gateway, wanted: tuple[str, ...], dry_run: bool, force:
         if not dry_run:
             await gate.search_engine().prepare()
     wrong = gate.servers.broken | gate.servers.outdated
-    return {name: _Result(reports.get(name), wrong.get(name)) for name in names}
+    return {name: CompileResult(reports.get(name), wrong.get(name)) for name in names}
 
 
-async def _enhanced(gate: Gateway, asking: Step, results: Mapping[str, _Result], kept: Loaded | None) -> Result:
+async def _enhanced(gate: Gateway, asking: Step, results: Mapping[str, CompileResult], kept: Loaded | None) -> Result:
     from doorward.configuration import module_name
 
     gate.catalog.refresh()
     return await asking.run(gate, [module_name(n) for n, result in results.items() if result.report is not None], kept)
 
 
-async def _probed(gate: Gateway, results: Mapping[str, _Result]) -> dict[str, dict[str, str]]:
+async def _probed(gate: Gateway, results: Mapping[str, CompileResult]) -> dict[str, dict[str, str]]:
     from doorward.configuration import module_name
 
     from doorward_cli.probe import probe
@@ -281,7 +286,7 @@ async def _probed(gate: Gateway, results: Mapping[str, _Result]) -> dict[str, di
     return await probe(gate, [module_name(name) for name, result in results.items() if result.report is not None])
 
 
-def _tell(name: str, result: _Result, verbose: bool, began: float) -> None:
+def _tell(name: str, result: CompileResult, verbose: bool, began: float) -> None:
     if result.error is not None:
         what = "broken" if result.report is None else "not compiled anew"
         why = indented(plain(". ".join(described(result.error).values())))
@@ -304,7 +309,7 @@ def _tell(name: str, result: _Result, verbose: bool, began: float) -> None:
         say(f"  … and {len(report.warnings) - len(warnings)} more warnings (--verbose)")
 
 
-def _tell_all(results: dict[str, _Result], dry_run: bool) -> None:
+def _tell_all(results: dict[str, CompileResult], dry_run: bool) -> None:
     compiled = {name: result.report for name, result in results.items() if result.report}
     total = sum(report.functions for report in compiled.values())
     say(f"{'Would compile' if dry_run else 'Compiled'}: {', '.join(compiled) or 'nothing'} ({counted(total)})")
