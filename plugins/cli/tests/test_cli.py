@@ -34,7 +34,8 @@ from doorward import (
 )
 from doorward.config.installed_plugins import Index
 from doorward_cli import command_line, installed_commands
-from doorward_cli.installed_commands import own_commands
+from doorward_cli.command_line import GROUPS
+from doorward_cli.installed_commands import own_commands, well_known
 from doorward_testing.scripted import Scripted
 from pydantic import Field
 
@@ -53,6 +54,9 @@ def test_help_lists_every_command(cli: Cli, doorward_host: Any) -> None:
     assert all(f"  {word}" in out for word in [*own_commands(), "dance"])
     assert "test-plugin 1.0" in out
     assert out.splitlines()[2] == (doorward.__doc__ or "").splitlines()[0]
+    titles = [line for line in out.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    assert titles == ["Configure:", "Use functions and programs:", "Operate:", "Extend:", "Of other distributions:"]
+    assert out.index("Of other distributions:") < out.index("  dance")
     assert out == cli().out
     assert cli("--version").out.startswith("doorward ")
 
@@ -62,6 +66,12 @@ def test_nobody_replaces_a_command(project: Cli, doorward_host: Any) -> None:
     doorward_host.install("command", "list", ImportError("not to be imported"))
     assert project("list").out.startswith("weather\t")
     assert project("--help").out.count("  list ") == 1
+
+
+def test_every_command_has_its_group() -> None:
+    """No command of ours is listed among those of others."""
+    rows = {name: row for name, row in well_known().items() if "." not in name}
+    assert {name: row.get("group") for name, row in rows.items() if row.get("group") not in {*GROUPS} - {""}} == {}
 
 
 @pytest.mark.parametrize("word", own_commands())

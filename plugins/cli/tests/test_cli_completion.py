@@ -33,7 +33,7 @@ def offered(
 @pytest.mark.parametrize(
     ("line", "offers"),
     [
-        ("doorward re", ["remove"]),
+        ("doorward re", ["remove", "refresh"]),
         ("doorward show ", ["weather.", "wet."]),
         ("doorward show wet", ["wet.big"]),
         ("doorward call weather.get", ["weather.get_forecast"]),

@@ -16,6 +16,15 @@ if TYPE_CHECKING:
 
 ABOUT = "Doorward: APIs and MCP servers as Python functions that AI agents call from a sandbox, through one door."
 USAGE = "Usage: doorward COMMAND [OPTIONS] …"
+GROUPS = {
+    "configure": "Configure",
+    "use": "Use functions and programs",
+    "operate": "Operate",
+    "extend": "Extend",
+    "": "Of other distributions",
+}
+"""The groups of commands in the help, in their order; those that we do not know stand in the last one."""
+
 COMMON_OPTIONS = """\
 Every command takes --help, --config PATH (doorward.toml, or DOORWARD_CONFIG) and --env-file PATH; \
 those that print data take --json.
@@ -110,8 +119,14 @@ def _help() -> str:
         rows = _commands()
     except ConfigError as error:  # of what manages the configuration
         rows, wrong = _own_rows(), f"\nerror: {error}\n"
-    listed = "".join(f"  {name:<10} {does}\n" for name, does in rows.items())
-    return f"{USAGE}\n\n{ABOUT}\n\nCommands:\n{listed}\n{COMMON_OPTIONS}{wrong}"
+    known, listed = well_known(), ""
+    for group, title in GROUPS.items():
+        of_group = [
+            name for name in {**known, **rows} if name in rows and known.get(name, {}).get("group", "") == group
+        ]
+        if of_group:
+            listed += "\n".join([f"{title}:", *(f"  {name:<10} {rows[name]}" for name in of_group), "", ""])
+    return f"{USAGE}\n\n{ABOUT}\n\n{listed}{COMMON_OPTIONS}{wrong}"
 
 
 def _version() -> str:

@@ -38,7 +38,8 @@ def other_commands(index: Index) -> list[Entry]:
 
 
 def well_known() -> dict[str, dict[str, str]]:
-    """Commands of all our distributions, installed or not: `from` which distribution, and what the command `does`."""
+    """Commands of all our distributions, installed or not: `from` which distribution, what the command `does`, and in
+    which `group` of the help it stands, if it is below no other command."""
     import json  # importlib.metadata has it already
     from pathlib import Path
 
