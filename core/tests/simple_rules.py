@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any, Literal
 
 from doorward import Call, Decider, Decision, Function, PluginContext, Principal, Scope, Settings, hookimpl
-from doorward.model.decisions import ALLOWED, effect
+from doorward.model.calls import ALLOWED, effect
 from doorward_testing import Host
 from pydantic import Field
 

@@ -5,7 +5,7 @@ from doorward.exports import Exports
 _EXPORTS = Exports(
     __name__,
     {
-        "model.abilities": (
+        "model.drivers": (
             "HasBaseUrl HasHookspecs HasIdempotencyKey HasOrigins HasPackages HasPaths HasReady HasSettings "
             "HasSlots HasUrl HasWait HasWorkingFolder KnownNames OffersFunctions ReadsPrograms SupportsBuild "
             "SupportsClose SupportsFilledParameters SupportsFlush SupportsLogin SupportsLoginCheck SupportsLogout "

@@ -24,7 +24,7 @@ _EXPORTS = Exports(
         "data.wording": "clean",
         "host.logs": "Bounded log_stream=stderr",
         "host.self_reference": "starts_doorward",
-        "model.interaction": "LoginPrompt",
+        "model.calls": "LoginPrompt",
         "model.names": "qualified some",
         "plugins.failures": "Failures contained limited",
         "plugins.hook_answers": "Unfit expected",

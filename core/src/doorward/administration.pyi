@@ -36,7 +36,7 @@ from doorward.data.words import stems as stems
 from doorward.host.logs import Bounded as Bounded
 from doorward.host.logs import stderr as log_stream
 from doorward.host.self_reference import starts_doorward as starts_doorward
-from doorward.model.interaction import LoginPrompt as LoginPrompt
+from doorward.model.calls import LoginPrompt as LoginPrompt
 from doorward.model.names import qualified as qualified
 from doorward.model.names import some as some
 from doorward.plugins.failures import Failures as Failures

@@ -6,8 +6,8 @@ from doorward.access.policy import Policy as Policy
 from doorward.access.policy import Reached as Reached
 from doorward.access.rules import Rules as Rules
 from doorward.calls.permissions import nobody_asks as nobody_asks
-from doorward.model.decisions import ALLOWED as ALLOWED
-from doorward.model.decisions import stricter as stricter
+from doorward.model.calls import ALLOWED as ALLOWED
+from doorward.model.calls import stricter as stricter
 
 __all__ = [
     "ALLOWED",

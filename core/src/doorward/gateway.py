@@ -34,12 +34,10 @@ from doorward.config.layers import find_index
 from doorward.host.background_tasks import background_tasks
 from doorward.host.memory_store import MemoryStore
 from doorward.host.processes import Process
-from doorward.model.calls import Call, File, Reply
-from doorward.model.interaction import Client
+from doorward.model.calls import Call, Client, File, Reply
 from doorward.model.kept_programs import KEPT_PROGRAMS
-from doorward.model.limits import Limits
-from doorward.model.outcomes import Outcome
 from doorward.model.principals import LOCAL
+from doorward.model.programs import Limits, Outcome
 from doorward.model.recording import WITHHOLDS
 from doorward.model.search import SEARCH, SearchEngine
 from doorward.model.services import Services

@@ -10,13 +10,12 @@ _EXPORTS = Exports(
         "calls.files": "takes_bytes",
         "data.planned": "planned",
         "model.clock": "Clock",
-        "model.decisions": "may_repeat",
-        "model.outcomes": "OutcomePart Waiting",
+        "model.calls": "may_repeat",
+        "model.programs": "OutcomePart Waiting resumed_at",
         "model.recording": (
             "InterceptedRun Interceptor RECORDERS RECORDINGS RecordedRun Recorder Recorders "
             "Recordings Suspends WITHHOLDS Withholds"
         ),
-        "model.waits": "resumed_at",
         "runs.outcomes": "outcome_failure=failure waiting_run=waiting",
         "runs.run_context": "RunContext",
         "runs.suspension": "GATHER_SECONDS GATHER_TURNS",

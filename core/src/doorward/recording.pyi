@@ -2,10 +2,11 @@
 from doorward.calls.client_requests import RunClient as RunClient
 from doorward.calls.files import takes_bytes as takes_bytes
 from doorward.data.planned import planned as planned
+from doorward.model.calls import may_repeat as may_repeat
 from doorward.model.clock import Clock as Clock
-from doorward.model.decisions import may_repeat as may_repeat
-from doorward.model.outcomes import OutcomePart as OutcomePart
-from doorward.model.outcomes import Waiting as Waiting
+from doorward.model.programs import OutcomePart as OutcomePart
+from doorward.model.programs import Waiting as Waiting
+from doorward.model.programs import resumed_at as resumed_at
 from doorward.model.recording import InterceptedRun as InterceptedRun
 from doorward.model.recording import Interceptor as Interceptor
 from doorward.model.recording import RECORDERS as RECORDERS
@@ -17,7 +18,6 @@ from doorward.model.recording import Recordings as Recordings
 from doorward.model.recording import Suspends as Suspends
 from doorward.model.recording import WITHHOLDS as WITHHOLDS
 from doorward.model.recording import Withholds as Withholds
-from doorward.model.waits import resumed_at as resumed_at
 from doorward.runs.outcomes import failure as outcome_failure
 from doorward.runs.outcomes import waiting as waiting_run
 from doorward.runs.run_context import RunContext as RunContext

@@ -12,8 +12,7 @@ _EXPORTS = Exports(
         "host.watchdog": "Watchdog",
         "model.executors": "Aliases",
         "model.kept_programs": "KEPT_PROGRAMS KeepsPrograms",
-        "model.outcomes": "ARTEFACT_URI",
-        "model.programs": "CachedProgram Frame",
+        "model.programs": "ARTEFACT_URI CachedProgram Frame",
     },
 )
 __all__ = [*_EXPORTS.places]

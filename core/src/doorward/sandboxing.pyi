@@ -10,7 +10,7 @@ from doorward.host.watchdog import Watchdog as Watchdog
 from doorward.model.executors import Aliases as Aliases
 from doorward.model.kept_programs import KEPT_PROGRAMS as KEPT_PROGRAMS
 from doorward.model.kept_programs import KeepsPrograms as KeepsPrograms
-from doorward.model.outcomes import ARTEFACT_URI as ARTEFACT_URI
+from doorward.model.programs import ARTEFACT_URI as ARTEFACT_URI
 from doorward.model.programs import CachedProgram as CachedProgram
 from doorward.model.programs import Frame as Frame
 

@@ -13,7 +13,7 @@ _EXPORTS = Exports(
         "catalog.schemas": "Definitions Reader closure listed strings table variants",
         "data.offload": "done off_loop",
         "data.words": "STOP_WORDS Phrase nearest split_words stem",
-        "model.decisions": "effect",
+        "model.calls": "effect",
         "model.drivers": "SearchView",
         "model.search": "SEARCH Allowed Found Given Hit Related Search SearchEngine",
     },

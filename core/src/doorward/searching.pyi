@@ -14,7 +14,7 @@ from doorward.data.words import STOP_WORDS as STOP_WORDS
 from doorward.data.words import nearest as nearest
 from doorward.data.words import split_words as split_words
 from doorward.data.words import stem as stem
-from doorward.model.decisions import effect as effect
+from doorward.model.calls import effect as effect
 from doorward.model.drivers import SearchView as SearchView
 from doorward.model.search import Allowed as Allowed
 from doorward.model.search import Found as Found

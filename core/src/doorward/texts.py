@@ -20,7 +20,7 @@ _EXPORTS = Exports(
         "data.values": "plain",
         "data.wording": "MAX_KEY_CHARACTERS clean",
         "model.names": "class_name is_plain python_name",
-        "model.outcomes": "Waiting",
+        "model.programs": "Waiting",
     },
 )
 __all__ = [*_EXPORTS.places]

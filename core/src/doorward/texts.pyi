@@ -34,7 +34,7 @@ from doorward.data.words import nearest as nearest
 from doorward.model.names import class_name as class_name
 from doorward.model.names import is_plain as is_plain
 from doorward.model.names import python_name as python_name
-from doorward.model.outcomes import Waiting as Waiting
+from doorward.model.programs import Waiting as Waiting
 
 __all__ = [
     "Answers",

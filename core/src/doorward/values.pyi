@@ -14,8 +14,8 @@ from doorward.data.quoting import quoted as quoted
 from doorward.data.quoting import status as status
 from doorward.data.wording import first_sentence as first_sentence
 from doorward.host.loopback import is_loopback as is_loopback
+from doorward.model.calls import effect as effect
 from doorward.model.calls import if_repeated as if_repeated
-from doorward.model.decisions import effect as effect
 from doorward.model.names import is_plain as is_plain
 from doorward.model.names import python_name as python_name
 from doorward.model.names import unique_names as unique_names

@@ -29,8 +29,8 @@ from doorward.config.settings import PrincipalSettings, ServerSettings
 from doorward.data.json_writing import dump
 from doorward.engines import MemoryStore
 from doorward.gateway import Gateway
-from doorward.model.outcomes import Artefact, Outcome
 from doorward.model.principals import LOCAL
+from doorward.model.programs import Artefact, Outcome
 from doorward.runs.helper_context import MODULE
 from doorward.servers import source_pool
 from hypothesis import given, settings

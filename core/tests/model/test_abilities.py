@@ -13,7 +13,7 @@ import doorward
 import doorward.abilities
 import pytest
 from doorward import Function, PluginContext, ServerContext, Settings
-from doorward.model import abilities
+from doorward.model import drivers as abilities
 from doorward.servers.auths import url_of
 
 ROOT = Path(__file__).resolve().parents[3]

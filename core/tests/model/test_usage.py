@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from doorward import CallRecord, hookimpl
-from doorward.model.usage import MAX_AMOUNTS, Usage
+from doorward.model.calls import MAX_AMOUNTS, Usage
 from doorward_testing.samples import CONFIG, Weather
 
 

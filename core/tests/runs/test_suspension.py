@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 
 import anyio
 import pytest
-from doorward.model.waits import Wait
+from doorward.model.programs import Wait
 from doorward.runs.suspension import Suspension
 
 pytestmark = pytest.mark.anyio

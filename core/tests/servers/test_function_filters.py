@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 from doorward.access.effects import Effects
 from doorward.config.settings import ServerSettings
-from doorward.model.decisions import Effect
+from doorward.model.calls import Effect
 from doorward.model.functions import Compiled, Function
 from doorward.servers.compiler import narrowed
 

@@ -8,8 +8,7 @@ from typing import Any, get_args
 
 import jsonschema_rs
 import pytest
-from doorward.model.outcomes import Artefact, Outcome, Waiting
-from doorward.model.programs import Failure, Frame, Kind
+from doorward.model.programs import Artefact, Failure, Frame, Kind, Outcome, Waiting
 from doorward_testing.schemas import closed
 from doorward_text import outcome_as_dict, outcome_as_text, outcome_names, outcome_schema
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from doorward.access.policy import Policy
 from doorward.calls.broker import Broker
-from doorward.model.decisions import Decision
+from doorward.model.calls import Decision
 
 RULE = Decision("confirm", "[[policy.rules]] 1", "writes need a person")
 

@@ -16,8 +16,7 @@ import anyio
 import pytest
 from doorward import PluginContext, Services, Settings
 from doorward.catalog.catalog import Catalog
-from doorward.model.calls import Call, File
-from doorward.model.decisions import Decision
+from doorward.model.calls import Call, Decision, File
 from doorward.model.errors import InvalidArguments, Refused, UnknownName
 from doorward.model.functions import Function
 from doorward.model.programs import Program

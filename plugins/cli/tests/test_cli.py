@@ -1347,7 +1347,7 @@ def test_what_to_do_next_is_a_command(capsys: pytest.CaptureFixture[str]) -> Non
     from types import SimpleNamespace
 
     from doorward import Outcome
-    from doorward.model.outcomes import Waiting
+    from doorward.model.programs import Waiting
     from doorward_cli.shared import WAITS, tell
 
     @dataclass

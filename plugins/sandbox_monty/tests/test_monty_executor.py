@@ -248,8 +248,7 @@ class TestMonty(ExecutorConformance):
     async def test_a_worker_ahead_that_died_is_replaced(self, host: Any) -> None:
         """A worker that is killed while it waits for its program costs nobody a run; another limit is another
         worker."""
-        from doorward.model.limits import Limits
-        from doorward.model.programs import Program
+        from doorward.model.programs import Limits, Program
 
         executor, pids = self.executor(host), []
         for timeout in (30, 30, 30, 5):

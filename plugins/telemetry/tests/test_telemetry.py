@@ -320,7 +320,7 @@ async def test_settings_that_tell_nobody_are_refused(tmp_path: Path, settings: d
 
 async def test_a_refused_call_has_a_span_and_no_request(receiver: Receiver, tmp_path: Path) -> None:
     """A call that policy denied says so, by which rule, and is no request."""
-    from doorward.model.decisions import Decision
+    from doorward.model.calls import Decision
 
     made = Telemetry.Settings.model_validate({"endpoint": receiver.url}, context={"secrets": None, "place": ""})
     telemetry = Telemetry(PluginContext("telemetry", made, tmp_path))

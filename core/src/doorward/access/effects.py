@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from doorward.access.rules import matches
-from doorward.model.decisions import Effect, effect
+from doorward.model.calls import Effect, effect
 from doorward.model.functions import Function
 
 _STRICTEST_FIRST: tuple[Effect, ...] = ("destructive", "write", "read")

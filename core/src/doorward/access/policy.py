@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from doorward.access.patterns import is_wild
 from doorward.access.rules import Rules, narrowed, selected
-from doorward.model.deciders import Scope
-from doorward.model.decisions import ALLOWED, Decision, Effect, denial, effect
+from doorward.model.calls import ALLOWED, Decision, Effect, Scope, denial, effect
 from doorward.model.errors import DoorwardError, InvalidArguments
 from doorward.model.functions import ASKS_A_MODEL, Function
 from doorward.model.names import some

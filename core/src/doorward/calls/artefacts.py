@@ -19,7 +19,7 @@ from doorward.data.json_writing import dump
 from doorward.host.store_updates import scan_all
 from doorward.model.calls import File
 from doorward.model.errors import InvalidArguments, LimitExceeded, UnknownName
-from doorward.model.outcomes import ARTEFACT_URI, Artefact
+from doorward.model.programs import ARTEFACT_URI, Artefact
 from doorward.model.storage import Change, Delete, DeleteBlob, Put, PutBlob
 
 if TYPE_CHECKING:

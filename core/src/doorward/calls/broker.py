@@ -18,8 +18,7 @@ from doorward.calls.withholding import Withholding
 from doorward.data.json_writing import dump, in_one_piece
 from doorward.data.offload import done, off_loop
 from doorward.host.logs import log
-from doorward.model.calls import Call, CallRecord, Reply, if_repeated
-from doorward.model.decisions import ALLOWED, Decision, may_repeat
+from doorward.model.calls import ALLOWED, Call, CallRecord, Decision, Reply, if_repeated, may_repeat
 from doorward.model.errors import (
     DoorwardError,
     GuardRefused,

@@ -10,12 +10,11 @@ from doorward.model.layers import Run
 if TYPE_CHECKING:
     from doorward.calls.client_requests import RunClient
     from doorward.calls.repeated_calls import RepeatedCalls
-    from doorward.model.calls import Call, File, TextRule
+    from doorward.model.calls import Call, File, TextRule, Usage
     from doorward.model.clock import Clock
     from doorward.model.errors import DoorwardError, SecretWithheld
-    from doorward.model.outcomes import Artefact
+    from doorward.model.programs import Artefact
     from doorward.model.recording import Interceptor, Recorder
-    from doorward.model.usage import Usage
 
 
 class CallContext(Run, Protocol):

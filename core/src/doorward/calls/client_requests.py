@@ -14,9 +14,9 @@ import anyio
 
 from doorward.data.clean_text import clean_text
 from doorward.data.json_writing import exceeds
+from doorward.model.calls import Client, LearnsRun
 from doorward.model.clock import Clock
 from doorward.model.errors import LimitExceeded, ServerError
-from doorward.model.interaction import Client, LearnsRun
 
 METHODS = ("elicitation/create", "sampling/createMessage")
 """The requests that a client can get."""

@@ -11,7 +11,7 @@ from doorward.data.values import MAX_DEPTH
 from doorward.model.calls import File
 from doorward.model.errors import InvalidArguments, LimitExceeded
 from doorward.model.functions import Function
-from doorward.model.outcomes import ARTEFACT_URI
+from doorward.model.programs import ARTEFACT_URI
 
 if TYPE_CHECKING:
     from doorward.calls.call_context import CallContext

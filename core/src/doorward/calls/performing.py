@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from doorward.model.errors import ApiError, DoorwardError, LimitExceeded, LoginRefused, RateLimited
-from doorward.model.waits import Wait
+from doorward.model.programs import Wait
 from doorward.plugins.cancellation import cancellable
 from doorward.plugins.failures import contained, log_left_behind
 from doorward.plugins.tracing import traced_by

@@ -10,7 +10,7 @@ from doorward.access.policy import left_out_by
 from doorward.access.rules import asked_for, readings, selected, shorter
 from doorward.calls.function_lookup import LEFT_OUT_HINT, left_out
 from doorward.config.install_hints import capability_brought
-from doorward.model.decisions import ALLOWED, Decision, denial
+from doorward.model.calls import ALLOWED, Decision, denial
 from doorward.model.errors import Refused
 from doorward.model.functions import ASKS_A_MODEL, Function
 

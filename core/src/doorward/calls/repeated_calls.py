@@ -9,7 +9,7 @@ from doorward.model.errors import DoorwardError, LimitExceeded
 
 if TYPE_CHECKING:
     from doorward.model.calls import Call
-    from doorward.model.limits import Limits
+    from doorward.model.programs import Limits
 
 _MAX_CALLS = 1000
 """Different failed calls of a run that are told apart."""

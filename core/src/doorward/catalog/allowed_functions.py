@@ -19,7 +19,7 @@ from doorward.model.search import Allowed
 if TYPE_CHECKING:
     from doorward.access.policy import Policy
     from doorward.catalog.catalog import Catalog
-    from doorward.model.deciders import Scope
+    from doorward.model.calls import Scope
 
 _Key = tuple[object, "Scope | None", tuple[str, ...] | None, str]
 """The version of the catalog, the rules, the patterns of a run, and the server."""

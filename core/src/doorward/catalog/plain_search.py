@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from doorward.data.offload import off_loop
 from doorward.data.words import STOP_WORDS, split_words, stem
-from doorward.model.decisions import effect
+from doorward.model.calls import effect
 from doorward.model.functions import Function
 from doorward.model.search import Found, Hit, Search, SearchEngine
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ByteSize, Field, PositiveFloat, PositiveInt
 
-from doorward.model.limits import Limits
+from doorward.model.programs import Limits
 
 _SIZE_SUFFIX = "_bytes"
 """The end of the name of a size. Its key does not have it, because the value may also be a text such as "512MiB"."""

@@ -19,9 +19,9 @@ from pydantic import (
 
 from doorward.config import limit_keys
 from doorward.config.upstream_patterns import Pattern
-from doorward.model.decisions import Effect
-from doorward.model.limits import Limits
+from doorward.model.calls import Effect
 from doorward.model.principals import LOCAL
+from doorward.model.programs import Limits
 from doorward.model.settings import Settings
 from doorward.secrets.store import Secret
 

@@ -9,8 +9,8 @@ from functools import cached_property
 from types import NoneType
 from typing import Annotated, Any, get_args, get_origin
 
-from doorward.model.interaction import Client
-from doorward.model.outcomes import Outcome
+from doorward.model.calls import Client
+from doorward.model.programs import Outcome
 
 _JSON_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", dict: "object", list: "array"}
 

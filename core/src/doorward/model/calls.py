@@ -1,19 +1,149 @@
-"""Calls on their way to a source, and what comes back."""
+"""Calls on their way to a source: what is decided of them and by whom, who can be asked meanwhile, what comes back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from math import isfinite
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from doorward.model.clock import Clock
-from doorward.model.decisions import ALLOWED, Decision
 from doorward.model.functions import Function
 from doorward.model.principals import LOCAL, Principal
-from doorward.model.usage import Usage
 
-if TYPE_CHECKING:
-    from doorward.model.interaction import Client
+Then = Literal["allow", "confirm", "deny"]
+"""What happens with a call: it is made, a person is asked first, or it is refused."""
+
+Effect = Literal["read", "write", "destructive"]
+"""What calls of a function do to the world."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What policy says of a call. `rule` names the rule that decided, as a person finds it (`[[policy.rules]] 3`, the
+    name of a plugin); it is empty if none did. `reason` is what the operator wrote there."""
+
+    then: Then = "allow"
+    rule: str = ""
+    reason: str = ""
+
+
+ALLOWED = Decision()
+"""Nothing speaks against the call."""
+
+_ORDER = ("allow", "confirm", "deny")
+
+
+def stricter(one: Decision, other: Decision) -> Decision:
+    """The stricter of two decisions; if they are alike, the one that names a rule."""
+    if one.then == other.then:
+        return one if one.rule else other
+    return max(one, other, key=lambda decision: _ORDER.index(decision.then))
+
+
+def denial(decision: Decision) -> str:
+    """Why a call is refused, behind the name of its function."""
+    why = f": {decision.reason}" if decision.reason else ""
+    return f"is not allowed by the operator's policy: {decision.rule}{why}"
+
+
+def effect(function: Function) -> Effect:
+    """What calls of a function do, as its document or its annotations say, or else conventions."""
+    if function.read_only or function.guessed_read:
+        return "read"
+    return "destructive" if function.destructive or function.guessed_destructive else "write"
+
+
+def may_repeat(function: Function) -> bool:
+    """Whether a call may be made twice: it only reads, or making it again changes nothing more (RFC 9110 section 9.2.2,
+    `idempotentHint` of MCP)."""
+    return function.read_only or function.idempotent
+
+
+MAX_AMOUNTS = 20
+"""Different amounts that one server can add to a run."""
+
+
+class Usage:
+    """The amounts that the calls of one run to one server have added up to, each with a name such as `tokens`.
+
+    It is the server's own account of the run: a source that has a quota reads it before it does something, adds what
+    that may take, and afterwards the difference to what it took. Nothing comes between two lines without `await`.
+    """
+
+    __slots__ = ("_amounts", "_counted")
+
+    def __init__(self) -> None:
+        self._amounts: dict[str, float] = {}
+        self._counted: dict[str, float] = {}
+
+    def of(self, name: str) -> float:
+        """The amount with this name so far."""
+        return self._amounts.get(name, 0)
+
+    def add(self, name: str, amount: float) -> None:
+        """Add to an amount; less than nothing takes back. Raises: ValueError if it is no number that has an end."""
+        if not isfinite(amount):
+            raise ValueError(f"{name}: {amount} is no amount")
+        if name in self._amounts or len(self._amounts) < MAX_AMOUNTS:
+            self._amounts[name] = self._amounts.get(name, 0) + amount
+
+    def newly(self, name: str) -> float:
+        """What was added to the amount with this name since this was asked last, for whoever keeps accounts. Nobody is
+        paid for using something: a run takes nothing back that it did not add."""
+        amount = max(self.of(name), 0)
+        more = amount - self._counted.get(name, 0)
+        if more:
+            self._counted[name] = amount
+        return more
+
+    def amounts(self) -> Mapping[str, float]:
+        """All amounts that are not zero; fractions have ten digits after the point."""
+        if not self._amounts:  # asked after each call, of servers that count nothing
+            return {}
+        return {name: round(amount, 10) for name, amount in self._amounts.items() if round(amount, 10)}
+
+
+class LoginPrompt(Protocol):
+    """The person at the terminal who logs in."""
+
+    def tell(self, text: str) -> None:
+        """Show a line: what happens now, or what to do."""
+        ...
+
+    async def open(self, url: str) -> None:
+        """Open a page in the browser if there is one; else show its address."""
+        ...
+
+    async def ask(self, question: str) -> str | None:
+        """The line that the person types or pastes; `None` if the person is not asked because the answer comes by
+        another way."""
+        ...
+
+
+class Client(Protocol):
+    """The MCP client that asked for a run, as far as a source may turn to it while a call lasts."""
+
+    async def progress(self, done: float, total: float | None = None, message: str = "") -> None:
+        """Report how far a call is, in any unit. Does nothing if the client did not ask for progress."""
+        ...
+
+    async def ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Pass a request of an upstream (`elicitation/create` or `sampling/createMessage`) to the client, or to the
+        person who uses it. Parameters and answer are plain JSON as in MCP. The run's clock stands still meanwhile.
+
+        Raises: ServerError if the client cannot answer such a request, or is gone; LimitExceeded if it took too long.
+        """
+        ...
+
+
+@runtime_checkable
+class LearnsRun(Protocol):
+    """A client that wants the id of its run as soon as the run can be resumed: its answer may be lost."""
+
+    async def run_stored(self, run: str) -> None:
+        """The run is stored under this id, before its first call goes out."""
+        ...
 
 
 class RequestTrace(Protocol):
@@ -160,3 +290,41 @@ class CallRecord:
     error: str = ""
     details: Mapping[str, str | float] = field(default_factory=dict)
     decision: Decision = ALLOWED
+
+
+ANYTHING = (ALLOWED, Decision("deny"))
+"""What may be decided of calls, where nothing is known without their arguments."""
+
+
+class Scope(NamedTuple):
+    """What it depends on which functions a principal may call: principals whose `key` is the same may call the same.
+    `principal` is the one that was asked for, where it also depends on upstreams, which may be different for each."""
+
+    key: Hashable
+    principal: str = ""
+
+
+class Decider:
+    """Decides of calls. Derive from it: what is left out says nothing. Whatever a method raises denies the call, with
+    the name of the plugin; of what the principal is, beside its name, `call.caller` knows."""
+
+    def decide(self, call: Call) -> Decision | Awaitable[Decision | None] | None:
+        """What is decided of a call, with its arguments; `None`: nothing. May be `async def`, to ask a service: it has
+        the time that the call has, and 30 seconds at most. Asked once more after the call has waited for a person."""
+        return None
+
+    def possible(self, function: Function, principal: Principal) -> Sequence[Decision]:
+        """All that may be decided of calls of a function, whatever their arguments. If each is `deny`, the principal
+        does not see the function, and the last one says why; if any is not `allow`, calls are decided one by one, and
+        nothing else becomes such a call on its way. Of what it depends on, `scope` tells."""
+        return ANYTHING
+
+    def scope(self, principal: Principal) -> Scope | None:
+        """What `possible` depends on for a principal; `None` if it hides no function of theirs. It is asked often, and
+        `possible` of all functions when the answer is a new one."""
+        return None
+
+    def decide_route(self, function: Function, principal: Principal, route: str) -> Decision | None:
+        """What is decided of a request that a source makes for a call of a function, by its method and whole path
+        (`GET /v1/users`), where that says more than the function does."""
+        return None

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from doorward.model.calls import File
-from doorward.model.outcomes import Artefact
-from doorward.model.programs import Program, ProgramResult
+from doorward.model.programs import Artefact, Program, ProgramResult
 
 if TYPE_CHECKING:
     from doorward.model.contexts import PluginContext

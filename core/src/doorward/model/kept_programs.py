@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
-from doorward.model.outcomes import Outcome
-from doorward.model.programs import CachedProgram, Program
+from doorward.model.programs import CachedProgram, Outcome, Program
 from doorward.model.services import Service
 
 

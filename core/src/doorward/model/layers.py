@@ -14,9 +14,7 @@ from typing import Any, Generic, NoReturn, Protocol, TypeVar, cast
 
 from doorward.model.calls import Call, Reply
 from doorward.model.functions import Function
-from doorward.model.outcomes import Outcome
-from doorward.model.programs import Program
-from doorward.model.waits import Wait
+from doorward.model.programs import Outcome, Program, Wait
 
 T = TypeVar("T")
 

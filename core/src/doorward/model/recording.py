@@ -12,14 +12,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 from doorward.model.services import Service
 
 if TYPE_CHECKING:
-    from doorward.model.calls import Call, Reply
-    from doorward.model.decisions import Decision
+    from doorward.model.calls import Call, Decision, LearnsRun, Reply
     from doorward.model.errors import DoorwardError, ExecutorError
-    from doorward.model.interaction import LearnsRun
     from doorward.model.layers import RunState
-    from doorward.model.outcomes import Artefact, Outcome, OutcomePart
-    from doorward.model.programs import Program
-    from doorward.model.waits import Wait
+    from doorward.model.programs import Artefact, Outcome, OutcomePart, Program, Wait
 
 
 class Suspends(Protocol):

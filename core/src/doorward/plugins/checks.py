@@ -10,8 +10,13 @@ from types import MethodType
 from typing import Any
 
 from doorward.data.words import in_place_of
-from doorward.model.abilities import (
+from doorward.model.drivers import (
+    Auth,
+    Cache,
     HasSettings,
+    Observer,
+    SearchView,
+    Source,
     SupportsBuild,
     SupportsClose,
     SupportsFilledParameters,
@@ -21,7 +26,6 @@ from doorward.model.abilities import (
     SupportsMachineCheck,
     SupportsServerCheck,
 )
-from doorward.model.drivers import Auth, Cache, Observer, SearchView, Source
 from doorward.model.executors import Executor
 from doorward.model.storage import Store
 from doorward.plugins.hookspecs import MAY_WAIT, hookimpl

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import anyio
 
 from doorward.config.installed_plugins import PluginId
-from doorward.model.calls import Call
-from doorward.model.deciders import Decider, Scope
-from doorward.model.decisions import ALLOWED, Decision, stricter
+from doorward.model.calls import ALLOWED, Call, Decider, Decision, Scope, stricter
 from doorward.model.errors import PluginError
 from doorward.model.functions import Function
 from doorward.model.principals import Principal

@@ -14,8 +14,7 @@ from typing import Any
 import pluggy
 
 from doorward.config.installed_plugins import PluginId
-from doorward.model.calls import CallTrace, RequestTrace
-from doorward.model.decisions import Decision
+from doorward.model.calls import CallTrace, Decision, RequestTrace
 from doorward.model.errors import ApiError, ConfigError, DoorwardError, PluginError, ToolError
 from doorward.model.programs import Finding
 from doorward.plugins.block_watch import BlockWatch

@@ -15,13 +15,10 @@ from typing import Any
 import pluggy
 
 from doorward.model.agent_tools import AgentTool
-from doorward.model.calls import Call, CallRecord, CallTrace
-from doorward.model.deciders import Decider
-from doorward.model.decisions import Decision
+from doorward.model.calls import Call, CallRecord, CallTrace, Decider, Decision
 from doorward.model.functions import Function
 from doorward.model.layers import CallLayer, RunLayer
-from doorward.model.outcomes import Outcome
-from doorward.model.programs import Finding, Program
+from doorward.model.programs import Finding, Outcome, Program
 from doorward.plugins.mcp_additions import RawPage, RawPrompt, RawResource, RawTool, VerifiesTokens
 
 hookspec = pluggy.HookspecMarker("doorward")

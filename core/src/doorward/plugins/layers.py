@@ -12,8 +12,7 @@ from doorward.config.installed_plugins import PluginId
 from doorward.model.calls import Call, Reply
 from doorward.model.errors import DoorwardError, LoginRefused, PluginError
 from doorward.model.layers import CallLayer, Run, RunLayer, RunState
-from doorward.model.outcomes import Outcome
-from doorward.model.waits import Wait
+from doorward.model.programs import Outcome, Wait
 from doorward.plugins.failures import contained, passes_cancellation
 from doorward.plugins.hook_answers import Answer as Answered
 from doorward.plugins.hook_answers import Unfit, expected
@@ -31,15 +30,11 @@ Answer = TypeVar("Answer", Reply, Outcome)
 class RunView:
     """A run as layers get it: what `Run` says, and nothing else of it."""
 
-    __slots__ = ("_program", "_run")
+    __slots__ = ("_run", "program")
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._program: Program = sealed(run.program)
-
-    @property
-    def program(self) -> Program:
-        return self._program
+        self.program: Program = sealed(run.program)
 
     @property
     def state(self) -> RunState:

@@ -9,8 +9,7 @@ from doorward.plugins.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from doorward.model.calls import Call, CallRecord
-    from doorward.model.outcomes import Outcome
-    from doorward.model.programs import Program
+    from doorward.model.programs import Outcome, Program
 
 LEVELS = ("debug", "info")
 """The levels with these lines."""

@@ -20,9 +20,8 @@ from stevedore import DriverManager
 from doorward.config.install_hints import brought, to_install
 from doorward.config.installed_plugins import GROUPS, Entry, Index, PluginId, near_group
 from doorward.host.logs import log
-from doorward.model.abilities import HasHookspecs, HasSettings
 from doorward.model.contexts import PluginContext
-from doorward.model.drivers import Auth, Cache, Observer, SearchView, Source
+from doorward.model.drivers import Auth, Cache, HasHookspecs, HasSettings, Observer, SearchView, Source
 from doorward.model.errors import ConfigError, DoorwardError, MissingSecret, PluginError
 from doorward.model.executors import Executor
 from doorward.model.functions import Function

@@ -12,8 +12,7 @@ from typing import Any
 from doorward.data.frozen import frozen
 from doorward.model.calls import Call, CallRecord
 from doorward.model.functions import Function
-from doorward.model.outcomes import Outcome
-from doorward.model.programs import Program
+from doorward.model.programs import Outcome, Program
 
 _MAX_KEPT = 1024
 """Functions that are kept as hooks get them."""

@@ -14,10 +14,8 @@ from doorward.access.readiness import Readiness
 from doorward.data.languages import PYTHON, named
 from doorward.data.program_parameters import check, check_names, check_used
 from doorward.model.errors import DoorwardError, InvalidArguments
-from doorward.model.limits import Limits
-from doorward.model.outcomes import Outcome
 from doorward.model.principals import Principal
-from doorward.model.programs import CachedProgram, Program
+from doorward.model.programs import CachedProgram, Limits, Outcome, Program
 from doorward.runs.outcomes import failure
 
 if TYPE_CHECKING:

@@ -18,12 +18,11 @@ from doorward.data.cursors import cursor_at, offset_of, page
 from doorward.data.languages import JSON, PYTHON, comment_mark, is_script
 from doorward.data.quoting import in_a_line
 from doorward.data.wording import clean
-from doorward.model.decisions import effect
+from doorward.model.calls import effect
 from doorward.model.errors import DoorwardError, InvalidArguments, UnknownName
 from doorward.model.functions import Function
-from doorward.model.limits import Limits
 from doorward.model.names import some
-from doorward.model.programs import Program
+from doorward.model.programs import Limits, Program
 from doorward.model.search import Found, Search
 from doorward.runs.helper_context import HELPING, MODULE, UNTOLD
 

@@ -13,7 +13,7 @@ from doorward.host.logs import log
 from doorward.model.errors import DoorwardError, InvalidArguments, Refused, StateError
 from doorward.model.kept_programs import KEPT_PROGRAMS
 from doorward.model.names import some
-from doorward.model.outcomes import Outcome
+from doorward.model.programs import Outcome
 from doorward.model.recording import RECORDERS, WITHHOLDS
 from doorward.runs.outcomes import failure
 from doorward.runs.run_context import RunContext
@@ -22,11 +22,10 @@ from doorward.runs.suspension import Suspension
 if TYPE_CHECKING:
     from doorward.calls.artefacts import Artefacts
     from doorward.calls.broker import Broker
-    from doorward.model.interaction import Client
+    from doorward.model.calls import Client
     from doorward.model.kept_programs import KeepsPrograms
     from doorward.model.layers import RunState
-    from doorward.model.limits import Limits
-    from doorward.model.programs import Program
+    from doorward.model.programs import Limits, Program
     from doorward.model.recording import Interceptor, Recorder
     from doorward.model.services import Services
     from doorward.plugins.layers import RunLayers

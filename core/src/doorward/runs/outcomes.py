@@ -18,9 +18,7 @@ from doorward.data.json_writing import dump, exceeds
 from doorward.data.languages import JSON, is_script
 from doorward.model.calls import File
 from doorward.model.errors import DoorwardError, InvalidProgram, LimitExceeded, Unsupported
-from doorward.model.outcomes import Outcome, Truncated, Waiting
-from doorward.model.programs import Failure, Frame
-from doorward.model.waits import Wait, resumed_at
+from doorward.model.programs import Failure, Frame, Outcome, Truncated, Wait, Waiting, resumed_at
 from doorward.secrets.redaction import Redactor
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from doorward.runs.helper_context import ERRORS, HELPING, MODULE, UNTOLD, Helpin
 
 if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
-    from doorward.model.deciders import Scope
+    from doorward.model.calls import Scope
     from doorward.model.services import Services
     from doorward.runs.discovery import Discovery
     from doorward.runs.helper_context import Helper, HelperContext

@@ -12,8 +12,7 @@ from doorward.calls.artefacts import MAX_FILES, base_name, named_in
 from doorward.data.json_writing import dump
 from doorward.model.calls import File
 from doorward.model.errors import InvalidArguments, LimitExceeded, StateError, UnknownName
-from doorward.model.outcomes import Artefact
-from doorward.model.programs import Program
+from doorward.model.programs import Artefact, Program
 
 if TYPE_CHECKING:
     from doorward.calls.artefacts import Artefacts, Kept

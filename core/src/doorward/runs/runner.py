@@ -27,8 +27,7 @@ from doorward.model.errors import (
     StateError,
     Unsupported,
 )
-from doorward.model.outcomes import Outcome
-from doorward.model.programs import Failure, Finding, Program, ProgramResult
+from doorward.model.programs import Failure, Finding, Outcome, Program, ProgramResult
 from doorward.model.recording import RECORDERS, WITHHOLDS
 from doorward.plugins.failures import kind_of
 from doorward.plugins.hook_answers import Answer

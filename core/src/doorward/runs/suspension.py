@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 from doorward.config.install_hints import owner_brought
 from doorward.data.offload import to_its_end
 from doorward.model.errors import DoorwardError, LimitExceeded
-from doorward.model.waits import Wait
+from doorward.model.programs import Wait
 
 if TYPE_CHECKING:
     import anyio
@@ -29,11 +29,11 @@ sandbox runs: what has come meanwhile is heard before the next turn."""
 class Suspension:
     """What the calls of one run wait for. Once all calls in flight wait, and no other has come for a moment, the run is
     suspended: the block around its sandbox is cancelled. Without a `keeper` it cannot be.
-    `stored`: whether any run is stored here."""
+    `stored`: whether any run is stored here. `failed` is what stopped the run, whatever its program does about it."""
 
     __slots__ = (
-        "_failed", "_in_flight", "_keeper", "_over", "_scope", "_stopping", "_stored", "_timer", "_waiting", "parked",
-        "waits",
+        "_in_flight", "_keeper", "_over", "_scope", "_stopping", "_stored", "_timer", "_waiting", "failed",
+        "parked", "waits",
     )  # fmt: skip
 
     def __init__(self, keeper: KeepsRun | None, *, stored: bool = True) -> None:
@@ -45,14 +45,9 @@ class Suspension:
         """The places of calls that have gone out and were not made."""
         self._stopping = ""
         self._over = False
-        self._failed: DoorwardError | None = None
+        self.failed: DoorwardError | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._scope: anyio.CancelScope | None = None
-
-    @property
-    def failed(self) -> DoorwardError | None:
-        """What stopped the run, whatever its program does about it."""
-        return self._failed
 
     def possible(self, until: float = 0.0) -> bool:
         """Whether `wait` may be called: there is a sandbox to end, and the run can be resumed then."""
@@ -125,7 +120,7 @@ class Suspension:
 
     def fail(self, error: DoorwardError) -> None:
         """End the run with this error."""
-        self._failed = self._failed or error
+        self.failed = self.failed or error
         if self._scope is not None:
             self._scope.cancel()
 

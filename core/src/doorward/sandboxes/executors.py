@@ -17,7 +17,7 @@ from doorward.config.install_hints import executors_of
 from doorward.config.settings import Config
 from doorward.data.languages import JAVASCRIPT, PYTHON, TYPESCRIPT
 from doorward.data.quoting import in_a_line
-from doorward.model.abilities import HasPackages, HasPaths, HasReady, HasSlots, HasWait, ReadsPrograms
+from doorward.model.drivers import HasPackages, HasPaths, HasReady, HasSlots, HasWait, ReadsPrograms
 from doorward.model.errors import DoorwardError, ExecutorError, PluginError, SandboxDied
 from doorward.model.executors import Capabilities, Executor, Sandbox
 from doorward.model.settings import Settings

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.access.principals import Principals
 from doorward.config.config import Loaded, Server, module_name
-from doorward.model.abilities import HasBaseUrl, HasOrigins, HasUrl, SupportsClose, SupportsFilledParameters
 from doorward.model.contexts import PluginContext
-from doorward.model.drivers import Auth
+from doorward.model.drivers import Auth, HasBaseUrl, HasOrigins, HasUrl, SupportsClose, SupportsFilledParameters
 from doorward.model.errors import ConfigError, DoorwardError, MissingSecret
 from doorward.model.principals import LOCAL
 from doorward.model.settings import Settings

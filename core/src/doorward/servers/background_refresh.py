@@ -14,7 +14,7 @@ from doorward.catalog.recovery import turn
 from doorward.config.config import Loaded, module_name, reloaded
 from doorward.host.cached_file import stamp
 from doorward.host.logs import log
-from doorward.model.abilities import TellsChanges
+from doorward.model.drivers import TellsChanges
 from doorward.model.errors import ConfigError, DoorwardError, StateError
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from doorward.config.config import module_name
 from doorward.config.settings import ServerSettings
 from doorward.data.clean_text import clean_compile
 from doorward.host.logs import log
-from doorward.model.decisions import Effect, effect
+from doorward.model.calls import Effect, effect
 from doorward.model.drivers import Source
 from doorward.model.errors import DoorwardError, ServerError, StateError
 from doorward.model.functions import Compiled, Function, Skipped

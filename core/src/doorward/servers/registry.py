@@ -22,8 +22,7 @@ from doorward.config.settings import ServerSettings
 from doorward.config.upstream_patterns import Upstream
 from doorward.data.json_writing import digest
 from doorward.host.logs import log
-from doorward.model.abilities import HasIdempotencyKey
-from doorward.model.drivers import Auth, Source
+from doorward.model.drivers import Auth, HasIdempotencyKey, Source
 from doorward.model.errors import ConfigError, DoorwardError, MissingSecret, UnknownName
 from doorward.model.functions import Function
 from doorward.model.names import some

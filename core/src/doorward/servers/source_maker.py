@@ -16,9 +16,16 @@ from doorward.catalog.function_codec import Report
 from doorward.config.config import Loaded, Server, module_name
 from doorward.config.settings import ServerSettings
 from doorward.config.upstream_patterns import Upstream, upstreams
-from doorward.model.abilities import HasBaseUrl, HasOrigins, HasUrl, HasWorkingFolder, OffersFunctions, TellsUpstreams
 from doorward.model.contexts import ServerContext
-from doorward.model.drivers import Source
+from doorward.model.drivers import (
+    HasBaseUrl,
+    HasOrigins,
+    HasUrl,
+    HasWorkingFolder,
+    OffersFunctions,
+    Source,
+    TellsUpstreams,
+)
 from doorward.model.errors import ConfigError
 from doorward.model.functions import Function
 from doorward.model.principals import LOCAL
