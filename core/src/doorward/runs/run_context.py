@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from doorward.calls.binding import MAX_ARGUMENT_PARTS
@@ -15,7 +16,7 @@ from doorward.data.json_writing import exceeds
 from doorward.data.offload import is_large
 from doorward.data.values import beginning, size
 from doorward.host.logs import log
-from doorward.model.calls import File, Reply, Usage
+from doorward.model.calls import File, Reply, TextRule, Usage
 from doorward.model.clock import Clock
 from doorward.model.errors import (
     DoorwardError,
@@ -36,6 +37,7 @@ from doorward.runs.suspension import Suspension
 if TYPE_CHECKING:
     from doorward.calls.artefacts import Artefacts
     from doorward.calls.broker import Broker
+    from doorward.calls.client_requests import RunClient
     from doorward.calls.withholding import Withholding
     from doorward.catalog.texts import FunctionTexts
     from doorward.model.calls import Call, Client
@@ -101,20 +103,40 @@ MAX_NOTES = 20
 _LEFT_OUT = "there is more to note, which is left out"
 
 
+def _read_only(name: str) -> Any:
+    return property(attrgetter(name))
+
+
 class RunContext:
     """The host's record of a run while it lasts, and the `Door` that its sandbox gets. It outlives the sandbox.
 
     Other modules report what happens to the run by calling a method; none of them writes its fields.
-    `wants_text` is that of its calls (see `Call`), `executor` the last one that was to run the program, `made` how many
-    calls were counted so far, `interrupted_call` the first that was cut off, `withheld` why it gets no more answers.
+    `client` is what its calls can ask, and tell of progress; `state` what plugins keep of it; `wants_text` that of its
+    calls; `interrupted_call` the first of them that was cut off, by name; `made` how many were counted so far;
+    `executor` the last one that was to run the program; `withheld` why it gets no more answers.
     """
 
     __slots__ = (
-        "_about", "_answers", "_broker", "_failures", "_files", "_modules", "_notes", "_printed", "_room",
-        "_schema_hashes", "_session", "_slots", "_view", "client", "clock", "executor", "interceptor",
-        "interrupted_call", "made", "program", "recorder", "repeated", "state", "suspension", "totals", "wants_text",
-        "withheld",
+        "_about", "_answers", "_broker", "_client", "_clock", "_executor", "_failures", "_files", "_interceptor",
+        "_interrupted_call", "_line", "_made", "_modules", "_notes", "_printed", "_program", "_recorder", "_repeated",
+        "_room", "_schema_hashes", "_session", "_slots", "_state", "_suspension", "_totals", "_view", "_wants_text",
+        "_withheld",
     )  # fmt: skip
+
+    program: Program = _read_only("_program")
+    clock: Clock = _read_only("_clock")
+    client: RunClient | None = _read_only("_client")
+    state: RunState = _read_only("_state")
+    recorder: Recorder | None = _read_only("_recorder")
+    interceptor: Interceptor | None = _read_only("_interceptor")
+    wants_text: TextRule = _read_only("_wants_text")
+    interrupted_call: str = _read_only("_interrupted_call")
+    made: int = _read_only("_made")
+    repeated: RepeatedCalls = _read_only("_repeated")
+    executor: str = _read_only("_executor")
+    suspension: Suspension = _read_only("_suspension")
+    totals: RunTotals = _read_only("_totals")
+    withheld: SecretWithheld | None = _read_only("_withheld")
 
     def __init__(
         self,
@@ -133,29 +155,30 @@ class RunContext:
 
         from doorward.calls.client_requests import RunClient
 
-        self.program, self._broker, self._modules = program, broker, modules
-        self.recorder, self.interceptor = recorder, interceptor
-        self.suspension = suspension or Suspension(recorder)
-        self.totals = RunTotals()
+        self._program, self._broker, self._modules = program, broker, modules
+        self._recorder, self._interceptor = recorder, interceptor
+        self._suspension = suspension or Suspension(recorder)
+        self._totals = RunTotals()
         self._schema_hashes = {**recorder.schemas} if recorder else {}
-        self.withheld: SecretWithheld | None = None
+        self._withheld: SecretWithheld | None = None
         self._files = RunFiles(program, artefacts, recorder)
         self._session = session
-        self.clock = Clock()
-        self.client = RunClient(client, self.clock, program.limits.asking) if client else None
+        self._clock = Clock()
+        self._client = RunClient(client, self._clock, program.limits.asking) if client else None
         self._slots = anyio.Semaphore(MAX_CALLS_AT_ONCE, fast_acquire=True)
-        self.executor = ""
-        self.made = 0
-        self.wants_text = self.names.text_rule(program.code)
-        self.interrupted_call = ""
+        self._executor = ""
+        self._made = 0
+        self._wants_text = self.names.text_rule(program.code)
+        self._interrupted_call = ""
+        self._line: int | None = None
         self._failures: dict[str, DoorwardError] = {}
         self._answers = broker.texts.answers()
-        self.repeated = RepeatedCalls(program.limits)
+        self._repeated = RepeatedCalls(program.limits)
         self._notes: list[str] = []
         self._about: set[str] = set()
-        self.state = state or RunState()
+        self._state = state or RunState()
         if recorder is not None:
-            recorder.attach(self.state)
+            recorder.attach(self._state)
         self._view: RunView | None = None
         self._printed: list[str] = []
         self._room = program.limits.output_bytes
@@ -171,7 +194,7 @@ class RunContext:
 
     async def prepare(self) -> None:
         """See `Modules.prepare`."""
-        await self._modules.prepare(self.program.principal, self.program.code)
+        await self._modules.prepare(self._program.principal, self._program.code)
 
     @property
     def names(self) -> ProgramNames:
@@ -179,25 +202,25 @@ class RunContext:
         return self._modules.names
 
     def members(self, server: str) -> Sequence[str] | None:
-        return self._modules.members(server, self.program.principal)
+        return self._modules.members(server, self._program.principal)
 
     def stub(self, server: str, names: Sequence[str]) -> str:
-        return self._modules.stub(server, names, self.program.principal, self.program.language)
+        return self._modules.stub(server, names, self._program.principal, self._program.language)
 
     def aliases(self, code: str, *, everything: bool = False) -> Aliases:
-        servers = self._modules.usable_by(self.program.principal)
-        return self.names.aliases(self.program.language, code, servers, self._modules.has, everything=everything)
+        servers = self._modules.usable_by(self._program.principal)
+        return self.names.aliases(self._program.language, code, servers, self._modules.has, everything=everything)
 
     def absent(self, server: str) -> tuple[str, list[str]]:
         """See `Modules.absent`."""
-        return self._modules.absent(server, self.program.principal)
+        return self._modules.absent(server, self._program.principal)
 
     def near(self, server: str, name: str) -> str:
         """The hint for a function that the program does not find: why it is denied, if it is, or similar names."""
-        functions, principal = self._broker.functions, self.program.principal
+        functions, principal = self._broker.functions, self._program.principal
         bare, name = name, f"{server}.{name}"
         try:
-            self._broker.permissions.check(self.program, functions.find(name, principal, near=False))
+            self._broker.permissions.check(self._program, functions.find(name, principal, near=False))
         except UnknownName:
             pass
         except DoorwardError as error:
@@ -215,9 +238,9 @@ class RunContext:
     ) -> Reply:
         """Make one call, as `call` does. The reply also says how to get the next page, if its source knows; the call
         for that page gets the reply's `link`. `headers`: include those of the answer."""
-        self.made += 1
+        self._made += 1
         try:
-            if self.made > 10 * self.program.limits.calls:
+            if self._made > 10 * self._program.limits.calls:
                 hint = "End the program when calls are refused."
                 raise LimitExceeded("the run makes nothing but calls that are refused", hint=hint)
             large = is_large(args, kwargs)
@@ -229,15 +252,15 @@ class RunContext:
             if server == MODULE:
                 return await self._helped(name, args, kwargs)
             async with self._slots:
-                with self.suspension:
-                    await self.suspension.turn()
-                    shown = headers or self.program.plan  # an ETag tells whether an answer has changed
+                with self._suspension:
+                    await self._suspension.turn()
+                    shown = headers or self._program.plan  # an ETag tells whether an answer has changed
                     make = partial(
                         self._broker.call, self, function, args, kwargs, large=large, link=link, headers=shown
                     )
-                    if self.recorder is None:
+                    if self._recorder is None:
                         return await make(0)
-                    return await self.recorder.call(
+                    return await self._recorder.call(
                         self, function, args, kwargs, make, more=(link, headers), large=large
                     )
         except DoorwardError as error:
@@ -246,7 +269,7 @@ class RunContext:
                 self._failures[error.message] = error
             raise
         except asyncio.CancelledError:
-            self.interrupted_call = self.interrupted_call or function
+            self._interrupted_call = self._interrupted_call or function
             raise
 
     async def _helped(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Reply:
@@ -255,15 +278,15 @@ class RunContext:
         async def make(place: int = 0) -> Reply:
             return Reply(await self._modules.help(self, name, args, kwargs))
 
-        if self.recorder is None or not self._modules.recorded(name):
+        if self._recorder is None or not self._modules.recorded(name):
             return await make()
-        with self.suspension:
+        with self._suspension:
             large = is_large(args, kwargs)
-            return await self.recorder.call(self, f"{MODULE}.{name}", args, kwargs, make, large=large)
+            return await self._recorder.call(self, f"{MODULE}.{name}", args, kwargs, make, large=large)
 
     async def read_beside(self, call: Call, function: str, arguments: Mapping[str, Any]) -> Any:
         """See `Run.read_beside`. It is no call of the program: nothing intercepts it."""
-        found = self._broker.functions.find(function, self.program.principal, near=False)
+        found = self._broker.functions.find(function, self._program.principal, near=False)
         if not found.read_only:
             raise Refused(f"{function} does not only read")
         taken = found.parameters.get("properties", {})
@@ -274,7 +297,7 @@ class RunContext:
     @property
     def ask(self) -> Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]] | None:
         """See `Run.ask`."""
-        return self.client.ask_for if self.client else None
+        return self._client.ask_for if self._client else None
 
     @property
     def session(self) -> str:
@@ -283,7 +306,7 @@ class RunContext:
 
     def helper_makes_calls(self) -> None:
         """Do not count the call of a helper, because the calls that it makes are counted."""
-        self.made -= 1
+        self._made -= 1
 
     @property
     def failed(self) -> int:
@@ -298,8 +321,8 @@ class RunContext:
 
     def answered(self, function: str, value: Any, size: int) -> None:
         """Remember the answer of a function, to explain mistakes about it."""
-        if self.recorder is not None:
-            self.recorder.holds(size)
+        if self._recorder is not None:
+            self._recorder.holds(size)
         self._answers.add(function, value, size)
 
     @property
@@ -318,7 +341,7 @@ class RunContext:
     @property
     def reached(self) -> frozenset[str]:
         """The servers that programs of this principal have called: credentials sent there may have reached this run."""
-        return self._broker.reached(self.program.principal)
+        return self._broker.reached(self._program.principal)
 
     @property
     def withholding(self) -> Withholding:
@@ -332,17 +355,17 @@ class RunContext:
         self._printed.append(beginning(text, self._room))
         self._room -= size(text)
         if self._room <= 0:
-            most = self.program.limits.output_bytes
+            most = self._program.limits.output_bytes
             self._printed.append(f"\n… more than {most} bytes of output; the rest was dropped")
         return self._room > 0
 
     def begin(self, executor: str, *, repeats: bool) -> None:
         """Forget what was printed, and which times were read: this executor starts the program from the beginning. What
         it does not repeat cannot be resumed."""
-        self.executor = executor
-        self._printed, self._room = [], self.program.limits.output_bytes
-        if self.recorder is not None:
-            self.recorder.begins(executor, repeats=repeats)
+        self._executor = executor
+        self._printed, self._room = [], self._program.limits.output_bytes
+        if self._recorder is not None:
+            self._recorder.begins(executor, repeats=repeats)
 
     @property
     def printed(self) -> str:
@@ -381,7 +404,7 @@ class RunContext:
         try:
             await self._files.discard()
         except StateError as error:
-            log.warning("withheld_files_not_removed", run=self.program.run, why=error.message)
+            log.warning("withheld_files_not_removed", run=self._program.run, why=error.message)
 
     def mark_unstored(self, value: Any, why: str) -> list[str]:
         """See `RunFiles.mark_unstored`."""
@@ -390,7 +413,7 @@ class RunContext:
     async def ended(self, outcome: Outcome) -> Outcome:
         """Its outcome, once what it keeps is stored; with a note, if that cannot be. Of one that is withheld nothing is
         kept."""
-        if self.withheld is not None:
+        if self._withheld is not None:
             await self.discard_files()
             return outcome
         try:
@@ -424,11 +447,11 @@ class RunContext:
     # What records it
 
     def times(self) -> Sequence[float]:
-        return self.recorder.times if self.recorder is not None else ()
+        return self._recorder.times if self._recorder is not None else ()
 
     def seen(self, times: Sequence[float]) -> None:
-        if self.recorder is not None:
-            self.recorder.seen(times)
+        if self._recorder is not None:
+            self._recorder.seen(times)
 
     def at(self, line: int) -> None:
         self._line = line
@@ -441,48 +464,48 @@ class RunContext:
     @property
     def goes_on(self) -> bool:
         """Whether it was begun before."""
-        return self.recorder is not None and self.recorder.goes_on
+        return self._recorder is not None and self._recorder.goes_on
 
     @property
     def suspended(self) -> bool:
         """Whether it waits for something, and ends for that."""
-        return bool(self.suspension.waits)
+        return bool(self._suspension.waits)
 
     def can_wait(self, until: float = 0.0) -> bool:
         """See `Run.can_wait`."""
-        return self.suspension.possible(until)
+        return self._suspension.possible(until)
 
     async def wait(self, wait: Wait) -> NoReturn:
         """See `Run.wait`."""
-        await self.suspension.wait(wait)
+        await self._suspension.wait(wait)
 
     def fail(self, error: DoorwardError) -> None:
         """End it with this error, whatever its program does about it."""
-        self.suspension.fail(error)
+        self._suspension.fail(error)
 
     def consume(self, id: str) -> bool:
         """See `Run.consume`."""
-        return self.suspension.consume(id)
+        return self._suspension.consume(id)
 
     def set_parked(self, call: Call, *, parked: bool) -> None:
         """A call that went out was not made, and may wait with its run; or it goes out again."""
-        if self.recorder is None:  # then no call has a place of its own
+        if self._recorder is None:  # then no call has a place of its own
             return
         if parked:
-            self.suspension.parked.add(call.place)
+            self._suspension.parked.add(call.place)
         else:
-            self.suspension.parked.discard(call.place)
+            self._suspension.parked.discard(call.place)
 
     def is_out(self, call: Call) -> bool:
         """Whether a call that went out may have been made: it does not wait with its run."""
-        return call.place not in self.suspension.parked
+        return call.place not in self._suspension.parked
 
     def same_schema(self, function: str, schema_hash: str) -> str:
         """The schema hash of a function at the first call of this run; if this is the first, the one given."""
         if (first := self._schema_hashes.get(function)) is None:
             first = self._schema_hashes[function] = schema_hash
-            if self.recorder is not None:
-                self.recorder.schema(function, schema_hash)
+            if self._recorder is not None:
+                self._recorder.schema(function, schema_hash)
         return first
 
     def was_made(
@@ -490,38 +513,38 @@ class RunContext:
     ) -> None:
         """Count a call that was made before the run was resumed, as it was counted then."""
         with suppress(DoorwardError):
-            found = self._broker.functions.find(function, self.program.principal, near=False)
-            self.totals.count(found.qualified, ok=error is None, ms=ms)
-            self.totals.used_before(found.server, used)
-            self._broker.reaches(self.program.principal, found.server)
+            found = self._broker.functions.find(function, self._program.principal, near=False)
+            self._totals.count(found.qualified, ok=error is None, ms=ms)
+            self._totals.used_before(found.server, used)
+            self._broker.reaches(self._program.principal, found.server)
         if isinstance(error, SecretWithheld):
             self.withhold(error)
         if reply is not None:
             self._files.replayed.append(reply.value)
 
     def scrubbed(self, function: str, value: Any) -> Any:
-        return self._broker.scrubbed(function.partition(".")[0], self.program.principal, value)
+        return self._broker.scrubbed(function.partition(".")[0], self._program.principal, value)
 
     # What it adds up to
 
     def count_with(self, other: RunContext) -> None:
         """What another run adds up to is what this one does: it is what this one stands for."""
-        self.totals = other.totals
+        self._totals = other.totals
 
     def count(self, function: str, *, ok: bool, ms: float) -> None:
         """Count a call that was made."""
-        self.totals.count(function, ok=ok, ms=ms)
+        self._totals.count(function, ok=ok, ms=ms)
 
     def usage_of(self, server: str) -> Usage:
-        return self.totals.usage_of(server)
+        return self._totals.usage_of(server)
 
     def used(self, function: str) -> Mapping[str, float]:
         """What its calls have used so far of the server of a function."""
-        return self.totals.used(function.partition(".")[0])
+        return self._totals.used(function.partition(".")[0])
 
     def withhold(self, why: SecretWithheld) -> None:
         """Give this run no more answers."""
-        self.withheld = why
+        self._withheld = why
 
     # Its session
 
