@@ -39,7 +39,7 @@ MODULES = (
 )
 LIBRARIES = (
     *("doorward_cli", "doorward_testing", "doorward_observers", "doorward_http", "doorward_text"),
-    *("doorward_auth_kit", "doorward_jail"),
+    *("doorward_auth_kit", "doorward_jail", "doorward_json"),
 )
 
 

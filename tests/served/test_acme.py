@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 SOURCE = ROOT / "distributions/acme"
 FOLDERS = [
-    "core", "libs/auth_kit", "libs/http", "libs/jail", "libs/text", "plugins/approvals", "plugins/audit_jsonl", "plugins/auth_static",
+    "core", "libs/auth_kit", "libs/http", "libs/jail", "libs/json", "libs/text", "plugins/approvals", "plugins/audit_jsonl", "plugins/auth_static",
     "plugins/cache_sqlite", "plugins/cli", "plugins/compat", "plugins/dist", "plugins/durable_runs",
     "plugins/enhance", "plugins/guard_ast", "plugins/mcp_server", "plugins/mcp_upstream", "plugins/observed",
     "plugins/openapi", "plugins/program_helpers", "plugins/sandbox_monty", "plugins/search", "plugins/secrets", "plugins/skills",

@@ -1,4 +1,4 @@
-"""Values and texts that come from others: read, written, cleaned, quoted, named; large ones beside the event loop."""
+"""Values and texts that come from others: written, cleaned, quoted, named; large ones beside the event loop."""
 
 from doorward.exports import Exports
 
@@ -8,7 +8,6 @@ _EXPORTS = Exports(
         "data.clean_text": "clean_text",
         "data.frozen": "frozen",
         "data.headers": "is_hidden_header shown_headers",
-        "data.json_reading": "decoded read_json values_in",
         "data.offload": "aside to_its_end write_json",
         "data.quoting": "in_a_line quoted status",
         "data.wording": "first_sentence",

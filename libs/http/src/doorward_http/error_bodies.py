@@ -12,7 +12,8 @@ from html import unescape
 from itertools import islice
 from typing import Any
 
-from doorward.values import clean_text, quoted, read_json
+from doorward.values import clean_text, quoted
+from doorward_json import read_json
 
 _WORDS = re.compile(
     r"message|msg|detail|reason|error|exception|(?<!de)fault|violation|invalid|fail|explanation|extensions",

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from doorward import ApiError, LimitExceeded, ServerError
-from doorward.values import read_json, status, values_in
+from doorward.values import status
+from doorward_json import read_json, values_in
 from doorward_http import error_text
 
 from doorward_graphql.client import Answer

@@ -10,7 +10,7 @@ import threading
 from typing import Any
 
 from doorward import ConfigError
-from doorward.values import read_json
+from doorward_json import read_json
 from graphql import GraphQLError, GraphQLSchema, build_ast_schema, build_client_schema, parse
 
 from doorward_graphql.faults import sound_introspection, sound_syntax

@@ -23,7 +23,8 @@ from doorward import (
     Settings,
     UnknownName,
 )
-from doorward.values import aside, decoded, write_json
+from doorward.values import aside, write_json
+from doorward_json import decoded
 
 from doorward_graphql.settings import GraphQLSettings, is_url
 

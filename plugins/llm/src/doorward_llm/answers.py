@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from doorward import InvalidArguments, ServerError
-from doorward.values import quoted, read_json
+from doorward.values import quoted
+from doorward_json import read_json
 
 MAX_SCHEMA_CHARACTERS = 20_000
 MAX_REPAIRS = 2

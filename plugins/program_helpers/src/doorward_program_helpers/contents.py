@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from doorward import LimitExceeded
 from doorward.texts import exceeds
-from doorward.values import decoded, read_json, values_in
+from doorward_json import decoded, read_json, values_in
 
 if TYPE_CHECKING:
     from doorward import File

@@ -10,7 +10,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from doorward.values import aside, read_json, values_in
+from doorward.values import aside
+from doorward_json import read_json, values_in
 from pydantic_core import from_json
 
 from doorward_jail.inside.protocol import MAX_UNREAD_BYTES, BadFrame, Frames, Message, decode

@@ -20,7 +20,8 @@ import anyio
 import anyio.lowlevel
 import httpx2
 from doorward import DoorwardError, ServerContext
-from doorward.values import aside, read_json
+from doorward.values import aside
+from doorward_json import read_json
 from doorward.values import status as words_of
 from doorward_http import error_text, retry_after
 from mcp.client.streamable_http import streamable_http_client

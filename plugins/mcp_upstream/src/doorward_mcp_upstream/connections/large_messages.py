@@ -13,7 +13,8 @@ from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Any
 
-from doorward.values import aside, read_json
+from doorward.values import aside
+from doorward_json import read_json
 from httpx2 import SSEError
 
 from doorward_mcp_upstream.connections.flow import StreamFlow

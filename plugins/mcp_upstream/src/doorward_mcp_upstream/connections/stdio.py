@@ -21,7 +21,8 @@ from typing import Any
 import anyio
 import mcp_types
 from doorward import ServerContext
-from doorward.values import aside, read_json
+from doorward.values import aside
+from doorward_json import read_json
 from mcp.shared.message import SessionMessage
 
 from doorward_mcp_upstream.connections import environment

@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from doorward import File, LimitExceeded, ToolError
-from doorward.values import if_repeated, quoted, read_json
+from doorward.values import if_repeated, quoted
+from doorward_json import read_json
 from doorward_http import error_text
 
 from doorward_mcp_upstream.tools.text import line, prose

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from doorward.values import values_in
+from doorward_json import values_in
 
 MAX_VALUES = 1_000_000
 """Values of one message. To parse millions takes gigabytes, and seconds in which nobody else is served."""

@@ -12,7 +12,8 @@ from email.message import Message
 from typing import Any
 
 from doorward import ApiError, Reply, ServerError
-from doorward.values import decoded, read_json, status, values_in
+from doorward.values import status
+from doorward_json import decoded, read_json, values_in
 from doorward_http import error_text, retry_after
 
 from doorward_openapi.document.values import finite

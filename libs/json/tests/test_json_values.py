@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from doorward.data.json_reading import Values, values_in
+from doorward_json import Values, values_in
 
 
 @pytest.mark.parametrize("value", [[0] * 5000, [[]] * 2500, [{"a": 1}] * 2500, {str(n): n for n in range(5000)}])

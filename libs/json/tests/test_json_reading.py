@@ -10,8 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from doorward.data import json_reading
-from doorward.values import aside, decoded, read_json
+import doorward_json as json_reading
+from doorward.values import aside
+from doorward_json import decoded, read_json
 from hypothesis import example, given
 from hypothesis import strategies as st
 

@@ -1,4 +1,4 @@
-"""Reads JSON of any size without blocking other threads.
+"""JSON of any size and any origin: read within bounds, without blocking other threads; or counted, unread.
 
 No JSON reader releases the interpreter lock while it works: 64 MiB took up to 0.4 seconds, in which nobody was served,
 even from a thread. So large texts are read in a thread and piece by piece: no step works on more than
@@ -14,6 +14,8 @@ import re
 from collections.abc import Callable, Iterator
 from json import JSONDecodeError
 from typing import Any
+
+__all__ = ["decoded", "read_json", "values_in"]
 
 _PIECE_LENGTH = 2**18
 
