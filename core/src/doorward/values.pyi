@@ -3,9 +3,6 @@ from doorward.data.clean_text import clean_text as clean_text
 from doorward.data.frozen import frozen as frozen
 from doorward.data.headers import is_hidden_header as is_hidden_header
 from doorward.data.headers import shown_headers as shown_headers
-from doorward.data.json_reading import decoded as decoded
-from doorward.data.json_reading import read_json as read_json
-from doorward.data.json_reading import values_in as values_in
 from doorward.data.offload import aside as aside
 from doorward.data.offload import to_its_end as to_its_end
 from doorward.data.offload import write_json as write_json
@@ -25,7 +22,6 @@ from doorward.secrets.references import escaped as escaped
 __all__ = [
     "aside",
     "clean_text",
-    "decoded",
     "effect",
     "escaped",
     "first_sentence",
@@ -38,11 +34,9 @@ __all__ = [
     "is_plain",
     "python_name",
     "quoted",
-    "read_json",
     "shown_headers",
     "status",
     "to_its_end",
     "unique_names",
-    "values_in",
     "write_json",
 ]

@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 import doorward_json as json_reading
+import pytest
 from doorward.values import aside
 from doorward_json import decoded, read_json
 from hypothesis import example, given

@@ -7,8 +7,8 @@ from typing import Any
 
 from doorward import ApiError, LimitExceeded, ServerError
 from doorward.values import status
-from doorward_json import read_json, values_in
 from doorward_http import error_text
+from doorward_json import read_json, values_in
 
 from doorward_graphql.client import Answer
 

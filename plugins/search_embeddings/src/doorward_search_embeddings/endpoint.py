@@ -8,8 +8,8 @@ from typing import Any
 import httpx2
 from doorward import ConfigError, ServerError
 from doorward.values import aside
-from doorward_json import read_json, values_in
 from doorward_http import GuardedTransport, NamedHosts, error_text
+from doorward_json import read_json, values_in
 
 from doorward_search_embeddings.settings import EmbeddingSettings
 

@@ -21,9 +21,9 @@ import anyio.lowlevel
 import httpx2
 from doorward import DoorwardError, ServerContext
 from doorward.values import aside
-from doorward_json import read_json
 from doorward.values import status as words_of
 from doorward_http import error_text, retry_after
+from doorward_json import read_json
 from mcp.client.streamable_http import streamable_http_client
 
 from doorward_mcp_upstream.connections.exchanges import Exchange, Over

@@ -18,8 +18,8 @@ from typing import Any
 
 from doorward import File, LimitExceeded, ToolError
 from doorward.values import if_repeated, quoted
-from doorward_json import read_json
 from doorward_http import error_text
+from doorward_json import read_json
 
 from doorward_mcp_upstream.tools.text import line, prose
 from doorward_mcp_upstream.tools.values import MAX_VALUES, too_many

@@ -13,8 +13,8 @@ from typing import Any
 
 from doorward import ApiError, Reply, ServerError
 from doorward.values import status
-from doorward_json import decoded, read_json, values_in
 from doorward_http import error_text, retry_after
+from doorward_json import decoded, read_json, values_in
 
 from doorward_openapi.document.values import finite
 from doorward_openapi.wire import media_types, streams, xml_reading
