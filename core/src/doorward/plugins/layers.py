@@ -30,11 +30,15 @@ Answer = TypeVar("Answer", Reply, Outcome)
 class RunView:
     """A run as layers get it: what `Run` says, and nothing else of it."""
 
-    __slots__ = ("_run", "program")
+    __slots__ = ("_program", "_run")
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self.program: Program = sealed(run.program)
+        self._program: Program = sealed(run.program)
+
+    @property
+    def program(self) -> Program:
+        return self._program
 
     @property
     def state(self) -> RunState:
