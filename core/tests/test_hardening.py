@@ -24,7 +24,6 @@ from doorward import (
     hookimpl,
 )
 from doorward.calls.artefacts import Artefacts
-from doorward.data.program_parameters import parameters
 from doorward.engines import MemoryStore
 from doorward.secrets.scrubber import MAX_BODY_BYTES
 
@@ -93,7 +92,6 @@ def test_processes_that_start_together_share_a_catalog(tmp_path: Path) -> None:
 async def test_only_json_literals_are_parameters(doorward_host: Any) -> None:
     """Tuples and keys that are no text are left as they stand: kept and run again they would have changed. CONTRACT:
     CAC-02."""
-    assert parameters("a = (1, 2)\nb = {1: 'x'}\nc = [1]") == {"c": [1]}
     doorward_host.install("cache", "memory", MemoryCache)
     async with doorward_host.gateway(CONFIG.replace('"none"', '"memory"')) as gate:
         kept = await gate.execute('p = (1, 2)\nd = {1: "a"}\nresult = [p + (3,), d[1]]')

@@ -7,8 +7,7 @@ _EXPORTS = Exports(
     __name__,
     {
         "data.planned": "PLANNED_KEY Planned",
-        "data.program_parameters": "bind json_type parameters",
-        "data.program_text": "parse sets_result",
+        "data.program_parameters": "json_type",
         "host.watchdog": "Watchdog",
         "model.executors": "Aliases",
         "model.kept_programs": "KEPT_PROGRAMS KeepsPrograms",

@@ -1,11 +1,7 @@
 # `make reference` writes this file.
 from doorward.data.planned import PLANNED_KEY as PLANNED_KEY
 from doorward.data.planned import Planned as Planned
-from doorward.data.program_parameters import bind as bind
 from doorward.data.program_parameters import json_type as json_type
-from doorward.data.program_parameters import parameters as parameters
-from doorward.data.program_text import parse as parse
-from doorward.data.program_text import sets_result as sets_result
 from doorward.host.watchdog import Watchdog as Watchdog
 from doorward.model.executors import Aliases as Aliases
 from doorward.model.kept_programs import KEPT_PROGRAMS as KEPT_PROGRAMS
@@ -24,9 +20,5 @@ __all__ = [
     "PLANNED_KEY",
     "Planned",
     "Watchdog",
-    "bind",
     "json_type",
-    "parameters",
-    "parse",
-    "sets_result",
 ]

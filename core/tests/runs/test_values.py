@@ -10,7 +10,6 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from doorward.data import program_text
 from doorward.data.values import plain
 
 from ..conftest import CONFIG
@@ -77,8 +76,3 @@ async def test_a_program_without_a_value_has_a_note(doorward_host: Any, code: st
         outcome = await gate.execute(code)
         assert (outcome.value, outcome.notes) == (None, notes)
         assert (await gate.execute(code, session_id="new")).notes == ()
-
-
-def test_programs_that_cannot_be_read_may_have_a_value() -> None:
-    """An executor may know more Python."""
-    assert program_text.has_value("match = = 1")

@@ -30,8 +30,7 @@ from doorward import (
     ProgramResult,
     Settings,
 )
-from doorward.sandboxing import bind
-from doorward_jail import devices
+from doorward_jail import bind, devices
 from doorward_jail.probes import probe, summary, trials_of_limits, trials_of_network
 from doorward_jail.probes.trial import Asked
 from doorward_jail.probes.trials import TRIALS

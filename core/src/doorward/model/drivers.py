@@ -356,8 +356,8 @@ class SupportsMachineCheck(Protocol):
 
 @runtime_checkable
 class ReadsPrograms(Protocol):
-    """An executor that reads programs in languages other than Python: parameters with their defaults, which are JSON;
-    whether a program ends with a value or sets `result`; and a hint for an error of one."""
+    """An executor that reads programs of its languages: parameters with their defaults, which are JSON; whether
+    a program ends with a value or sets `result`; and a hint for an error of one."""
 
     def parameters_of(self, code: str) -> Mapping[str, Any]: ...
 

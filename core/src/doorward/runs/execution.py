@@ -8,9 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from doorward.config.install_hints import capability_brought
-from doorward.data import program_text
 from doorward.host.logs import log
-from doorward.model.errors import DoorwardError, InvalidArguments, Refused, StateError
+from doorward.model.errors import DoorwardError, GuardRefused, InvalidArguments, Refused, StateError
 from doorward.model.kept_programs import KEPT_PROGRAMS
 from doorward.model.names import some
 from doorward.model.programs import Outcome
@@ -94,7 +93,7 @@ class Execution:
         try:
             await self._admission.admit(principal)
             await self._ready()
-            code = program_text.received(code, self._limits.code_bytes)
+            code = _received(code, self._limits.code_bytes)
             language = self._languages.chosen(language, self._sessions.language(session_id, principal))
             program, known = await self._admission.prepared(
                 code,
@@ -264,3 +263,16 @@ class Execution:
 def _not_in_use(what: str, kind: str, name: str) -> Refused:
     """The error for something that a plugin would do, with what to install; see `capability_brought`."""
     return Refused(f"{what} is not in use here", hint=capability_brought(kind, name))
+
+
+def _received(code: str, most: int) -> str:
+    """A program as it was sent, without a byte order mark and with plain line ends, so that its lines have the same
+    numbers everywhere.
+
+    Raises: GuardRefused if it has more than `most` bytes.
+    """
+    if (size := len(code.encode(errors="surrogatepass"))) > most:
+        raise GuardRefused(
+            f"the program has {size} bytes, more than {most}", hint="Send less code; pass data as params."
+        )
+    return code.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")

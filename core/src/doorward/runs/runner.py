@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from doorward.data import program_text, values
+from doorward.data import values
 from doorward.data.json_writing import dump
-from doorward.data.languages import PYTHON
 from doorward.data.offload import done, is_large
 from doorward.host.logs import log
 from doorward.model.errors import (
@@ -379,11 +378,7 @@ def _without_value(program: Program, run: RunContext, outcome: Outcome, executor
     seen = outcome.value is not None or outcome.printed or outcome.artefacts or run.session or program.plan
     if seen or not program.code:
         return
-    if program.language == PYTHON:
-        has_value = program_text.has_value(program.code)
-    else:
-        has_value = executors.read(program.language, "has_value", program.code, default=True)
-    if not has_value:
+    if not executors.read(program.language, "has_value", program.code, default=True):
         yield "the program has no value: set `result`, or end with an expression"
 
 

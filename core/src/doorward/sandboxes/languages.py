@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.config.install_hints import executors_of
 from doorward.data.languages import JSON, PYTHON, is_script, named
-from doorward.data.program_parameters import parameters_if_readable
 from doorward.data.words import nearest
 from doorward.model.errors import DoorwardError, InvalidArguments, Unsupported
 
@@ -66,8 +65,6 @@ class Languages:
     def parameters(self, code: str, language: str) -> Mapping[str, Any]:
         """The parameters of a program with their defaults. One that cannot be read, or whose language no executor
         reads, has none: its values are set by their names."""
-        if language == PYTHON:
-            return parameters_if_readable(code)
         return self._executors.read(language, "parameters_of", code, default={})
 
     def checked(self, asked: str) -> str:

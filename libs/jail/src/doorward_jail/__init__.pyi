@@ -15,6 +15,9 @@ from doorward_jail.nsjail.shows import Shows as Shows
 from doorward_jail.owner import may_run as may_run
 from doorward_jail.owner import start_time as start_time
 from doorward_jail.probes import probe as probe
+from doorward_jail.program_parameters import bind as bind
+from doorward_jail.program_text import sets_result as sets_result
+from doorward_jail.reading import ReadsPython as ReadsPython
 from doorward_jail.seccomp import docker_profile as docker_profile
 from doorward_jail.seccomp import kafel_policy as kafel_policy
 from doorward_jail.speech import Speech as Speech
@@ -29,14 +32,17 @@ __all__ = [
     "NsjailedSettings",
     "PYTHON_ENVIRONMENT",
     "Place",
+    "ReadsPython",
     "Shows",
     "Speech",
     "awaited",
+    "bind",
     "default_python",
     "docker_profile",
     "interpreter",
     "kafel_policy",
     "may_run",
     "probe",
+    "sets_result",
     "start_time",
 ]

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from itertools import accumulate
 
 from doorward import InvalidProgram
-from doorward.sandboxing import parse
+
+from doorward_jail.program_text import parse
 
 
 def awaited(code: str, *, also: str = "") -> set[tuple[int, int]]:

@@ -13,6 +13,7 @@ from doorward_jail.isolated import Isolated
 from doorward_jail.jail import Jail, zygote_config
 from doorward_jail.not_started import not_started
 from doorward_jail.pool import Pool
+from doorward_jail.reading import ReadsPython
 from doorward_jail.sandbox import JailSandbox
 from doorward_jail.speech import Speech
 
@@ -37,7 +38,7 @@ class JailSettings(Settings):
 SettingsT = TypeVar("SettingsT", bound=JailSettings)
 
 
-class JailExecutor(Generic[SettingsT]):
+class JailExecutor(ReadsPython, Generic[SettingsT]):
     """The base of an executor that says how a Python is started in isolation (`start`).
 
     A jail is one such Python. Its first process, the zygote, runs no code of agents: it starts one process for each run

@@ -9,9 +9,11 @@ from collections.abc import Collection
 from typing import Any
 
 from doorward import Door, File, Program
-from doorward.sandboxing import ARTEFACT_URI, bind, sets_result
+from doorward.sandboxing import ARTEFACT_URI
 
 from doorward_jail.awaited_calls import awaited
+from doorward_jail.program_parameters import bind
+from doorward_jail.program_text import sets_result
 
 
 async def program_message(program: Program, door: Door) -> tuple[dict[str, Any], bytes]:

@@ -30,6 +30,7 @@ from doorward import (
 )
 from doorward.helping import HelperContext
 from doorward.sandboxing import CachedProgram, Frame
+from doorward_jail import ReadsPython
 
 
 class WeatherSettings(Settings):
@@ -102,7 +103,7 @@ class Weather:
         pass
 
 
-class InProcess:
+class InProcess(ReadsPython):
     """An executor that isolates nothing: for tests only."""
 
     Settings = Settings

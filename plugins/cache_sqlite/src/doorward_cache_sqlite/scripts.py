@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from doorward.sandboxing import json_type, parse
+from doorward import InvalidProgram
+from doorward.sandboxing import json_type
 
 FIRST_LINE = "#!/usr/bin/env -S doorward programs run"
 
@@ -20,7 +21,7 @@ def script(name: str, code: str, description: str, params: Mapping[str, Any]) ->
 
     Raises: InvalidProgram if it cannot be parsed.
     """
-    tree = parse(code)
+    tree = _tree(code)
     lines = code.encode().split(b"\n")
     for statement in reversed(tree.body):  # of several in a line the last one first: the places of others stay
         match statement:
@@ -39,10 +40,17 @@ def script(name: str, code: str, description: str, params: Mapping[str, Any]) ->
 def about(code: str) -> str:
     """The first paragraph of a program's docstring in one line; "" if it has none or cannot be read."""
     try:
-        told = ast.get_docstring(ast.parse(code)) or ""
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        told = ast.get_docstring(_tree(code)) or ""
+    except InvalidProgram:
         return ""
     return " ".join(told.partition("\n\n")[0].split())
+
+
+def _tree(code: str) -> ast.Module:
+    try:
+        return ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise InvalidProgram(f"the program cannot be parsed: {error}") from None
 
 
 def _docstring(text: str) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from doorward import Capabilities, PluginContext, Program
+from doorward_jail import ReadsPython
 
 from doorward_sandbox_monty.library import LIBRARY
 from doorward_sandbox_monty.settings import MontySettings as MontySettings
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from doorward_sandbox_monty.workers import Workers
 
 
-class MontyExecutor:
+class MontyExecutor(ReadsPython):
     """Opens sandboxes in a pool of Monty workers, which starts with the first program."""
 
     Settings = MontySettings

@@ -14,8 +14,7 @@ from typing import Any
 import anyio
 import pydantic_monty as monty
 from doorward import Door, Program, ProgramResult, SandboxDied
-from doorward.sandboxing import bind, sets_result
-from doorward_jail import awaited
+from doorward_jail import awaited, bind, sets_result
 
 from doorward_sandbox_monty import api_errors, command_words, failures, files, rewriting, values
 from doorward_sandbox_monty.calls import Calls

@@ -1,4 +1,4 @@
-"""A program's source text as data: read and parsed by the host, never run."""
+"""The text of a program in Python as data: parsed by the host, never run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 import re
 from functools import lru_cache
 
-from doorward.model.errors import GuardRefused, InvalidProgram
+from doorward import InvalidProgram
 
 _CHAIN = re.compile(r"(?:\.\s*\w+\s*){500}")
 """CPython's parser takes time quadratic in the length of a dotted name."""
@@ -40,19 +40,6 @@ def _parsed(code: str) -> ast.Module:
         raise InvalidProgram(message, line=error.lineno, type=type(error).__name__) from None
     except (RecursionError, MemoryError, ValueError) as error:
         raise InvalidProgram(f"the program cannot be parsed: {error or 'it is nested too deeply'}") from None
-
-
-def received(code: str, most: int) -> str:
-    """A program as it was sent, without a byte order mark and with plain line ends, so that its lines have the same
-    numbers everywhere.
-
-    Raises: GuardRefused if it has more than `most` bytes.
-    """
-    if (size := len(code.encode(errors="surrogatepass"))) > most:
-        raise GuardRefused(
-            f"the program has {size} bytes, more than {most}", hint="Send less code; pass data as params."
-        )
-    return code.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def sets_result(code: str) -> bool:
