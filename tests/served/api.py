@@ -154,6 +154,7 @@ def application(urls: list[str], log_file: str = os.devnull) -> Starlette:
     """The API at `urls[0]`, and the same at `urls[1]`, the other origin."""
     marks: list[str] = []
     seen: list[dict[str, Any]] = []
+    waiting: list[Request] = []
     hurried = threading.Event()
     created_log = open(log_file, "a", buffering=1)  # noqa: SIM115
 
@@ -177,8 +178,12 @@ def application(urls: list[str], log_file: str = os.devnull) -> Starlette:
 
     async def slow(request: Request) -> Response:
         end = time.monotonic() + int(request.query_params.get("ms", 100)) / 1000
-        while (left := end - time.monotonic()) > 0 and not hurried.is_set():
-            await asyncio.sleep(min(left, 0.05))
+        waiting.append(request)
+        try:
+            while (left := end - time.monotonic()) > 0 and not hurried.is_set():
+                await asyncio.sleep(min(left, 0.05))
+        finally:
+            waiting.remove(request)
         return JSONResponse({"slept": True})
 
     async def big(request: Request) -> Response:
@@ -245,7 +250,7 @@ def application(urls: list[str], log_file: str = os.devnull) -> Starlette:
         return answer
 
     async def log(request: Request) -> Response:
-        return JSONResponse({"marks": marks, "seen": seen})
+        return JSONResponse({"marks": marks, "seen": seen, "waiting": len(waiting)})
 
     async def hurry(request: Request) -> Response:
         hurried.set() if request.path_params["on"] else hurried.clear()

@@ -244,7 +244,7 @@ class Project:
     def command(self, *words: str) -> list[str]:
         return [*DOORWARD, *words, "--config", str(self.file)]
 
-    def run(self, *words: str, timeout: float = 100) -> subprocess.CompletedProcess[str]:
+    def run(self, *words: str, timeout: float = PATIENCE) -> subprocess.CompletedProcess[str]:
         """A command of the command line, to its end."""
         return subprocess.run(
             self.command(*words),
@@ -290,7 +290,7 @@ class Project:
         with self.stderr.open("a") as errors:
             try:
                 async with Client(
-                    stdio_client(server, errlog=errors), mode=era, read_timeout_seconds=100, **callbacks
+                    stdio_client(server, errlog=errors), mode=era, read_timeout_seconds=PATIENCE, **callbacks
                 ) as client:
                     yield Agent(client)
             except BaseException as error:
@@ -301,7 +301,7 @@ class Project:
 @contextlib.asynccontextmanager
 async def connected(url: str, era: str = "auto", **callbacks: Any) -> AsyncIterator[Agent]:
     """The SDK's client, connected by streamable HTTP."""
-    async with Client(url, mode=era, read_timeout_seconds=100, **callbacks) as client:
+    async with Client(url, mode=era, read_timeout_seconds=PATIENCE, **callbacks) as client:
         yield Agent(client)
 
 
@@ -405,7 +405,7 @@ class Wire:
     def answer(self, number: int) -> Any:
         """The result of a request. Raises: EOFError if the server ends, queue.Empty if it does not answer."""
         while True:
-            line = self._lines.get(timeout=100)
+            line = self._lines.get(timeout=PATIENCE)
             if not line:
                 raise EOFError
             message = json.loads(line)
