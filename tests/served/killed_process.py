@@ -12,37 +12,47 @@ import gc
 import importlib
 import json
 import os
-import random
 import signal
 import sys
 import time
 import types
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import doorward.runs.admission as admission
-import doorward_durable_runs.files.store as store
 from doorward import Gateway, Outcome
+from doorward.engines import Append, Change
 from doorward.model.principals import LOCAL
 from doorward_durable_runs import STORED_RUNS
+from doorward_store_sqlite import SqliteStore, statements
+
+COMMIT = SqliteStore.commit
 
 
 class Writes:
-    """Counts what is written to journals, and kills this process at one of them: `torn`, so that part of it is written,
-    or `after` it."""
+    """Counts the commits of journals, and kills this process at one of them: `torn`, so that part of it is made, or
+    `after` it."""
 
     def __init__(self, number: int = 0, when: str = "") -> None:
         self.made, self.number, self.when = 0, number, when
-        store.os = _like(os, write=self.write)  # type: ignore[attr-defined]
+        writes = self
 
-    def write(self, number: int, content: bytes) -> int:
+        async def commit(store: SqliteStore, *changes: Change, **more: Any) -> int:
+            return await writes.commit(store, changes, more)
+
+        SqliteStore.commit = commit  # type: ignore[method-assign]
+
+    async def commit(self, store: SqliteStore, changes: Sequence[Change], more: Mapping[str, Any]) -> int:
+        if not any(isinstance(change, Append) for change in changes):
+            return await COMMIT(store, *changes, **more)
         self.made += 1
-        if self.made == self.number and self.when == "torn":
-            os.write(number, content[: random.Random(len(content)).randrange(len(content))])
+        is_it, make = self.made == self.number, statements.make
+        if is_it and self.when == "torn":
+            statements.make = lambda *given: (make(*given), os.kill(os.getpid(), signal.SIGKILL))  # type: ignore
+        version = await COMMIT(store, *changes, **more)
+        if is_it:
             os.kill(os.getpid(), signal.SIGKILL)
-        written = os.write(number, content)
-        if self.made == self.number:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return written
+        return version
 
 
 def _like(module: Any, **changed: Any) -> Any:

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward_durable_runs import Box
-from doorward_durable_runs.files import frames
 
 from .conftest import LIMITS, SHELF
 from .forked import Forked
@@ -47,12 +45,15 @@ EXECUTORS = [
 
 def an_hour_passes(state: Path) -> None:
     """All that is stored of runs and requests becomes an hour older."""
-    plain = Box(None, b"", "")
-    for path in (state / "runs").glob("*.run"):
-        aged = [_aged(frame) for frame, _ in frames.read(path.read_bytes(), plain) if frame is not None]
-        written = [frames.written(kind, said, place, plain) for place, (kind, said) in enumerate(aged)]
-        path.write_bytes(b"".join([frames.MAGIC, *written]))
     with contextlib.closing(sqlite3.connect(state / "store.db")) as db, db:
+        for log, position, entry in db.execute("SELECT log, position, content FROM entries").fetchall():
+            aged = entry[:1] + json.dumps(_aged(entry[:1], json.loads(entry[1:]))).encode()
+            db.execute("UPDATE entries SET content = ? WHERE log = ? AND position = ?", (aged, log, position))
+        for key, value in db.execute("SELECT key, value FROM records WHERE kind = 'runs'").fetchall():
+            head, said = map(json.loads, value.split(b"\n"))
+            lines = _aged(b"", head), {**said, "given": _aged(b"H", said["given"])}
+            value = b"\n".join(json.dumps(each, separators=(",", ":")).encode() for each in lines)
+            db.execute("UPDATE records SET value = ? WHERE kind = 'runs' AND key = ?", (value, key))
         for key, value in db.execute("SELECT key, value FROM records WHERE kind = 'approvals'").fetchall():
             said = json.loads(value)
             older = json.dumps({**said, "created": said["created"] - HOUR, "expires": said["expires"] - HOUR}).encode()
@@ -60,12 +61,11 @@ def an_hour_passes(state: Path) -> None:
             db.execute(changed, (older, HOUR, key))
 
 
-def _aged(frame: frames.Frame) -> frames.Frame:
-    kind, said = frame
+def _aged(kind: bytes, said: Any) -> Any:
     aged = {key: said[key] - HOUR for key in ("at", "created", "expires", "began") if key in said}
     if kind == b"T":
         aged["v"] = [each - HOUR for each in said["v"]]
-    return kind, {**said, **aged}
+    return {**said, **aged}
 
 
 @pytest.fixture(params=EXECUTORS, ids="-".join)

@@ -11,13 +11,12 @@ from typing import Any
 
 import pytest
 from doorward_approvals.conformance import answer_in, requests_in
-from doorward_durable_runs.files.store import FileRuns
 from doorward_durable_runs.journal.replay import StoredJournal
-from doorward_durable_runs.settings import RunSettings
 
 from .forked import Forked
 from .killed_runs import Asked, Counting, configured, counting, document, is_written
 from .product import end, needs_proc
+from .stored import of_runs, run_in, runs_in
 
 pytestmark = needs_proc
 
@@ -55,12 +54,12 @@ class Changing:
 
     def run(self) -> str:
         """The stored run."""
-        (file,) = (self.folder / "state" / "runs").glob("*.run")
-        return file.stem.rpartition("-")[2]
+        (stored,) = runs_in(self.folder / "state")
+        return stored.given.run
 
     def looked(self, run: str) -> list[tuple[int, bool]]:
         """What a person says of calls whose outcome is unknown, who has looked what is there."""
-        stored = FileRuns(self.folder / "state" / "runs", RunSettings(), None).show(run)
+        stored = run_in(self.folder / "state", run)
         self.quiet()
         return [(call.place, not is_written(call.text)) for call in StoredJournal.read(stored).unknown]
 
@@ -226,10 +225,10 @@ def test_files_are_there_again(world: Changing) -> None:
     Counting.begin()
     expected = world.process.ask(code=FILES)
     assert expected["value"][:2] == [30008, "89504e47"], expected
-    shutil.rmtree(world.folder / "state" / "runs")
+    of_runs(world.folder / "state", lambda runs: runs.remove(world.run()))
     run = world.killed(2, "after", code=FILES)
     for folder in (world.folder / "state").iterdir():
-        if folder.is_dir() and folder.name != "runs":
+        if folder.is_dir():
             shutil.rmtree(folder)
     got = world.resumed(run, said=[[1, True]])
     assert got["value"][:2] == expected["value"][:2], got

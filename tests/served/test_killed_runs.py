@@ -21,13 +21,13 @@ import pytest
 import tomli_w
 from click.testing import CliRunner
 from doorward_durable_runs.command import runs as runs_command
-from doorward_durable_runs.files.store import FileRuns
 from doorward_durable_runs.journal.replay import StoredJournal
-from doorward_durable_runs.settings import RunSettings
+from doorward_durable_runs.storage.store_runs import StoreRuns
 
 from .killed_programs import HEAD, Made, made
 from .killed_runs import ONCE, Asked, Counting, configured, counting, is_written
 from .product import descendants, end, needs_proc
+from .stored import of_runs, run_in, runs_in
 
 MANY = {"DOORWARD_KILLED_PROGRAMS", "DOORWARD_KILLED_IN_JAILS"} & {*os.environ}
 
@@ -52,8 +52,6 @@ IN_JAILS = numbers("DOORWARD_KILLED_IN_JAILS", "0:1")
 
 EVERY = int(os.environ.get("DOORWARD_KILLED_EVERY", "1" if MANY else "6"))
 """Of the places of one kind at which a program is cut off, every so many-th, and the last one."""
-
-KEPT = RunSettings(most=100_000)
 
 SMALL = 'max_bytes = "30KiB"'
 """The settings of runs whose large answer is more than is stored."""
@@ -116,16 +114,14 @@ class World:
             text = text.replace('state = "state"', f'state = "{state}"')
         self.config.write_text(text)
         self.victims, self.survivor = Asked("victims", self.config), Asked("survivor", self.config)
-        self.folder = state / "runs"
-        self.runs = FileRuns(self.folder, KEPT, None)
+        self.state = state
         self._quiet = quiet
         self.outcomes: Counter[str] = Counter()
         self.wrong: list[tuple[Wrong, object]] = []
 
     def run(self, program: Made, cut: Cut | None = None) -> dict[str, Any]:
         """Run a program to its end, or up to where it is cut off; afterwards there is room on the disk."""
-        for file in self.folder.glob("*.run"):
-            file.unlink()
+        of_runs(self.state, forget)
         Counting.begin()
         asked = {"code": program.code, "seed": program.number}
         if cut is None:
@@ -163,7 +159,7 @@ class World:
 
     def stored(self) -> str:
         """The run that is there; "" if it was killed before anything of it was stored."""
-        return next((each.given.run for each in self.runs.all()), "")
+        return next((each.given.run for each in runs_in(self.state)), "")
 
     def shown(self, run: str) -> dict[str, Any]:
         """What `doorward runs show` says of a run."""
@@ -190,7 +186,7 @@ class World:
                 break
             first = False
             assert cut_again or got["waiting"] == "unknown", got
-            stored = self.runs.show(run)  # cut off again, it may have had more to store than it may
+            stored = run_in(self.state, run)  # cut off again, it may have had more to store than it may
             unknown = [
                 each for each in StoredJournal.read(stored).unknown if each.function != KEYED and not stored.lost
             ]
@@ -206,6 +202,12 @@ class World:
             return self.survivor.ask(resume=run)
         Counting.victim = cut.dies, "after"
         return self.victims.ask(resume=run)
+
+
+async def forget(runs: StoreRuns) -> None:
+    """Remove all runs."""
+    for each in await runs.all():
+        await runs.remove(each.given.run)
 
 
 def look(call: Any, cut: Cut) -> bool | list[Any]:

@@ -19,6 +19,7 @@ from .conftest import WAYS
 from .forked import Forked
 from .planning import HEAD, PROGRAMS, Desk, made
 from .product import Agent, Project, Wire, connected, needs_proc, web
+from .stored import stored_bytes
 
 pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="nsjail needs Linux"), needs_proc, pytest.mark.anyio]
 
@@ -211,8 +212,7 @@ async def test_an_operator_approves_and_commits_by_commands(url: str, tmp_path: 
     (tmp_path / "plan.py").write_text(CODE)
     ran = project.run("run", "--plan", "--json", str(tmp_path / "plan.py"))
     plan = json.loads(ran.stdout)["plan"]["id"]
-    (file,) = (project.state / "runs").glob("*.run")
-    assert b"set_issue" not in file.read_bytes()
+    assert b"set_issue" not in stored_bytes(project.state)
     assert "it is a plan, and not committed" in project.run("runs", "list").stdout
     shown = project.run("runs", "show", plan).stdout
     assert shown.count("withheld") == 3

@@ -21,6 +21,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from .forked import Forked
 from .killed_runs import Counting, configured
 from .product import Agent, Project, Wire, needs_proc, web
+from .stored import stored_bytes
 from .test_http_auth import token
 
 pytestmark = [pytest.mark.anyio, needs_proc]
@@ -142,8 +143,7 @@ async def test_a_write_whose_outcome_is_unknown_is_repeated_with_its_key_alone(t
                 wire.connect().start(CODE)
                 assert Holding.reached.wait(60)
                 kill(wire.process)
-            (file,) = (world.state / "runs").glob("*.run")
-            assert b"add_item" not in file.read_bytes()
+            assert b"add_item" not in stored_bytes(world.state)
             Counting.victim = (0, "")
             world.change(last="" if option else later)
             async with world.stdio() as agent:

@@ -83,14 +83,50 @@ async def test_a_result_of_one_is_read_at_the_other(tmp_path: Path, postgres: st
         assert "there is no result" in gone["error"]["message"]
 
 
-async def test_a_call_that_waits_at_one_is_approved_at_the_other(tmp_path: Path, postgres: str, api: Api) -> None:
-    """`doorward approvals` lists it there, and the run that waits here goes on."""
-    machines = Machines(tmp_path, postgres, LIMITS + RULE + SHELF.format(url=api.url))
+@pytest.mark.parametrize(
+    "key", ["", 'vault_key = "a key of at least thirty-two characters"\n'], ids=["plain", "sealed"]
+)
+async def test_a_run_that_waits_at_one_goes_on_at_the_other(tmp_path: Path, postgres: str, api: Api, key: str) -> None:
+    """`doorward approvals` lists it there, and `resume_run` finds it, which is the agent's next call."""
+    machines = Machines(tmp_path, postgres, key + LIMITS + RULE + SHELF.format(url=api.url))
     async with machines.agents() as agents:
         waits = await agents[0].run("import shelf\nresult = shelf.create_item(itemName='far')['itemName']")
         listed = machines.each[1].run("approvals", "list", "--json")
         (request,) = json.loads(listed.stdout)["requests"]
         approved = machines.each[1].run("approvals", "approve", request["id"])
         assert approved.returncode == 0, approved.stderr
-        done = await agents[0].call("resume_run", run=waits["waiting"]["run"])
+        done = await agents[1].call("resume_run", run=waits["waiting"]["run"])
         assert done["value"] == "far"
+        assert (await agents[0].call("resume_run", run=waits["waiting"]["run"]))["value"] == "far"
+
+
+KILLED = """
+import shelf
+made = [shelf.create_item(itemName="one")["itemName"]]
+shelf.mark(name="killed-far")
+shelf.slow(ms=3000)
+made.append(shelf.create_item(itemName="two")["itemName"])
+result = made
+"""
+
+
+async def test_a_run_whose_machine_died_goes_on_at_the_other(tmp_path: Path, postgres: str) -> None:
+    """What it had written is not written again, and what it was answered is answered again."""
+    log = tmp_path / "created"
+    with Api(log) as api:
+        config = LIMITS + '[runs]\ndurable = "always"\n' + SHELF.format(url=api.url)
+        machines = Machines(tmp_path, postgres, config)
+        with machines.each[0].http() as (one, process), machines.each[1].http() as (other, _):
+            async with connected(other) as agent:
+                with contextlib.suppress(Exception):
+                    async with connected(one) as dying, anyio.create_task_group() as tasks:
+                        tasks.start_soon(dying.run, KILLED)
+                        assert await anyio.to_thread.run_sync(api.marked, "killed-far")
+                        process.kill()
+                        process.wait()
+                listed = machines.each[1].run("runs", "list", "--json")
+                (run,) = json.loads(listed.stdout)["runs"]
+                assert run["state"] == "died"
+                done = await agent.call("resume_run", run=run["run"])
+                assert done["value"] == ["one", "two"], done
+        assert [json.loads(line) for line in log.read_text().splitlines()] == ["one", "two"]

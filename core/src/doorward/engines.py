@@ -1,8 +1,8 @@
 """What authors of storage engines import, and whoever stores something; and by what files are sealed.
 
-`Store` is the protocol of an engine, which the configuration names as `store`. What is not stored by it yet has engines
-of its own: the catalog, and the journals of runs; `Gateway.open(stores=Stores(…))` uses one of those. The
-testing kit has a conformance class for each kind.
+`Store` is the protocol of an engine, which the configuration names as `store`. The catalog has engines of its own, and
+journals of runs may lie elsewhere, too: `Gateway.open(stores=Stores(…))` uses one of those. The testing kit has a
+conformance class for each kind.
 """
 
 from doorward.exports import Exports

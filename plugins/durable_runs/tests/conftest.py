@@ -15,5 +15,13 @@ def anyio_backend() -> str:
 @pytest.fixture(autouse=True)
 def _installed(doorward_host: Any) -> None:
     doorward_host.install_real(
-        "text", "program_helpers", "runs", "plans", "undo", "runs.commit", "runs.undo", "doorward-policy-rules"
+        "text",
+        "program_helpers",
+        "runs",
+        "plans",
+        "undo",
+        "runs.commit",
+        "runs.undo",
+        "doorward-policy-rules",
+        "doorward-store-sqlite",
     )

@@ -9,9 +9,11 @@ from typing import Any
 
 import anyio
 import pytest
-from doorward_durable_runs.files.given import Given
-from doorward_durable_runs.files.store import FileRuns
+from doorward import PluginContext
 from doorward_durable_runs.settings import RunSettings
+from doorward_durable_runs.storage.given import Given
+from doorward_durable_runs.storage.store_runs import StoreRuns
+from doorward_store_sqlite import SqliteStore
 from doorward_testing import Cli
 from doorward_testing.samples import CONFIG, Weather
 
@@ -22,6 +24,15 @@ first = await weather.add_station(city="Oslo")
 second = await weather.add_station(city="Rome")
 result = [first["city"], second["city"]]
 """
+
+
+async def store(state: Path, given: Given, made: list[Any]) -> None:
+    """Store a run that its process has let go of in the middle."""
+    state.mkdir(exist_ok=True)
+    engine = SqliteStore(PluginContext("sqlite", SqliteStore.Settings(), state))
+    held = await StoreRuns(engine, RunSettings()).create(given, made)
+    await held.close()
+    await engine.close()
 
 
 @pytest.fixture
@@ -53,9 +64,7 @@ def test_a_run_that_was_killed_says_so(cli: Cli, doorward_host: Any) -> None:
     """Nothing that ran after the kill could write down that it ended."""
     doorward_host.write(CONFIG)
     now = time.time()
-    FileRuns(doorward_host.folder / "state" / "runs", RunSettings(), None).create(
-        Given("f" * 16, "local", "1", created=now, expires=now + 60)
-    ).close()
+    anyio.run(store, doorward_host.folder / "state", Given("f" * 16, "local", "1", created=now, expires=now + 60), [])
     assert f"{'f' * 16}\tlocal\tits process died, or had no room to store the end\t" in cli("runs", "list").out
 
 
@@ -112,12 +121,10 @@ def test_an_answer_is_that_of_one_call(cli: Cli, doorward_host: Any) -> None:
     """Where the answers of several calls are lost, a person says of which one it is."""
     doorward_host.write(CONFIG)
     now = time.time()
-    file = FileRuns(doorward_host.folder / "state" / "runs", RunSettings(), None).create(
-        Given("f" * 16, "local", "1", created=now, expires=now + 60)
-    )
+    made: list[Any] = []
     for place in range(2):
-        file.append([(b"B", {"n": place, "k": str(place), "f": "a.b", "a": "a.b"}), (b"S", {"n": place})])
-    file.close()
+        made += [(b"B", {"n": place, "k": str(place), "f": "a.b", "a": "a.b"}), (b"S", {"n": place})]
+    anyio.run(store, doorward_host.folder / "state", Given("f" * 16, "local", "1", created=now, expires=now + 60), made)
     refused = cli("runs", "resume", "f" * 16, "--unknown", "made", "--answer", "1")
     assert (refused.code, "Say of which: 0, 1." in refused.err) == (1, True)
 

@@ -30,10 +30,13 @@ def next_step(project: Project, request: ApprovalRequest, more: int) -> str:
 
 def _state(project: Project, run: str) -> str:
     """What is stored of a run; empty if nothing is, or if it cannot be read."""
-    from doorward_durable_runs import Journals
+    from doorward_durable_runs import open_journals
 
-    loaded = project.load()
+    async def state() -> str:
+        async with open_journals(project.load()) as journals:
+            return (await journals.store.show(run)).state
+
     try:
-        return anyio.run(Journals.of(loaded, loaded.state_folder()).store.show, run).state
+        return anyio.run(state)
     except DoorwardError:
         return ""

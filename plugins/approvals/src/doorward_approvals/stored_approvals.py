@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeVar
 from doorward import StateError
 from doorward.engines import Change, Delete, Notify, Put, Record, Store, retry, scan_all, take_over
 from doorward.searching import off_loop
-from doorward_durable_runs import Box, Sealing
+from doorward_durable_runs import Box, Sealing, shared_salt
 
 from doorward_approvals.binding import Binding
 from doorward_approvals.request import ApprovalRequest, ApprovalScope
@@ -59,7 +59,7 @@ class StoredApprovals:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._store, self._clock = store, clock
-        self._sealing: Sealing | None = Sealing(key, state / "approvals.salt", "approvals")
+        self._key, self._salt, self._is_ready = key, state / "approvals.salt", False
         self._box = Box(None, b"", "approvals")
         self._earlier: Path | None = state / EARLIER
 
@@ -189,8 +189,10 @@ class StoredApprovals:
 
     async def _ready(self) -> Box:
         """What seals. Takes over what an earlier version has stored."""
-        if self._sealing is not None:
-            self._box, self._sealing = await off_loop(self._sealing.box, "approvals"), None
+        if not self._is_ready:
+            salt = await shared_salt(self._store, "approvals", self._salt) if self._key is not None else b""
+            self._box = await off_loop(Sealing(self._key, salt, "approvals").box, "approvals")
+            self._is_ready = True
         if self._earlier is not None:
             await take_over(self._store, self._earlier, _EARLIER, self._taken_over, whose=TABLE)
             self._earlier = None

@@ -7,22 +7,25 @@ from typing import TYPE_CHECKING, Any
 from doorward_durable_runs.asks_approval import APPROVALS as APPROVALS
 from doorward_durable_runs.asks_approval import AsksApproval as AsksApproval
 from doorward_durable_runs.durable_runs import DurableRuns as DurableRuns
-from doorward_durable_runs.files.given import Given as Given
-from doorward_durable_runs.files.store import RunFile as RunFile
-from doorward_durable_runs.files.store import RunStore as RunStore
-from doorward_durable_runs.files.store import StoredRun as StoredRun
 from doorward_durable_runs.journal.journals import Journals as Journals
+from doorward_durable_runs.journal.journals import open_journals as open_journals
 from doorward_durable_runs.plans.outcome import PlannedCalls as PlannedCalls
 from doorward_durable_runs.plans.outcome import planned_calls as planned_calls
 from doorward_durable_runs.sealing import Box as Box
 from doorward_durable_runs.sealing import Sealing as Sealing
+from doorward_durable_runs.sealing import shared_salt as shared_salt
 from doorward_durable_runs.settings import RunSettings as RunSettings
+from doorward_durable_runs.storage.given import Given as Given
+from doorward_durable_runs.storage.run_store import RunFile as RunFile
+from doorward_durable_runs.storage.run_store import RunStore as RunStore
+from doorward_durable_runs.storage.run_store import StoredRun as StoredRun
 from doorward_durable_runs.stored_runs import STORED_RUNS as STORED_RUNS
 from doorward_durable_runs.stored_runs import StoredRuns as StoredRuns
 
 __all__ = [
     "APPROVALS", "STORED_RUNS", "AsksApproval", "Box", "DocumentedSecrets", "DurableRuns", "Given", "Journals",
-    "PlannedCalls", "RunFile", "RunSettings", "RunStore", "Sealing", "StoredRun", "StoredRuns", "planned_calls",
+    "PlannedCalls", "RunFile", "RunSettings", "RunStore", "Sealing", "StoredRun", "StoredRuns", "open_journals",
+    "planned_calls", "shared_salt",
 ]  # fmt: skip
 
 

@@ -16,8 +16,8 @@ from doorward_cli import Project, common, print_json, say, table, tell
 if TYPE_CHECKING:
     from doorward import Outcome
 
-    from doorward_durable_runs.files.store import RunStore, StoredRun
     from doorward_durable_runs.journal.journals import Journals
+    from doorward_durable_runs.storage.run_store import StoredRun
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ def runs() -> None:
 @click.option("--principal", metavar="NAME", help="Of this principal alone.")
 def list_(project: Project, principal: str | None) -> None:
     """List them, the newest first."""
-    found, unread = _of(project, lambda store: _all(store, principal))
+    found, unread = _of(project, lambda journals: _all(journals, principal))
     if project.json:
         print_json({"runs": [_told(each) for each in found]} | ({"unread": unread} if unread else {}))
     elif found:
@@ -48,7 +48,7 @@ def list_(project: Project, principal: str | None) -> None:
 @click.argument("run")
 def show(project: Project, run: str) -> None:
     """Show what RUN was given, its calls in order, and how each ended."""
-    stored = _of(project, lambda store: store.show(run))
+    stored = _of(project, lambda journals: journals.store.show(run))
     if project.json:
         print_json({**_told(stored), "code": stored.given.code, "calls": _calls(stored)})
         return
@@ -89,7 +89,7 @@ def resume(
 @click.argument("run")
 def cancel(project: Project, run: str) -> None:
     """Forget RUN: it cannot be resumed any more."""
-    _of(project, lambda store: store.remove(run))
+    _of(project, lambda journals: journals.store.remove(run))
     if project.json:
         print_json({"cancelled": run})
     else:
@@ -114,7 +114,7 @@ def replay(project: Project, run: str, code: Path | None, bundle: Path | None) -
 
     from doorward_durable_runs.recordings import recording_of
 
-    stored = _of(project, lambda store: store.show(run))
+    stored = _of(project, lambda journals: journals.store.show(run))
     write_file(bundle, recording_of(stored).encode(errors="replace"), private=True)
     say(f"{bundle} is written; read it before you send it to anybody")
     return 0
@@ -139,24 +139,23 @@ def _read(answer: str | None) -> Any:
 
 
 def _answer(project: Project, run: str, call: int | None, **said: Any) -> None:
-    if not anyio.run(partial(_journals(project).answer, run, place=call, **said)):
+    if not _of(project, lambda journals: journals.answer(run, place=call, **said)):
         raise click.UsageError(f"the run {run} has no such call whose outcome is unknown")
 
 
-def _journals(project: Project) -> Journals:
-    from doorward_durable_runs.journal.journals import Journals
-
-    loaded = project.load()
-    return Journals.of(loaded, loaded.state_folder())
-
-
-def _of(project: Project, work: Callable[[RunStore], Awaitable[T]]) -> T:
+def _of(project: Project, work: Callable[[Journals], Awaitable[T]]) -> T:
     """What `work` does with the stored runs of a project."""
-    return anyio.run(work, _journals(project).store)
+    from doorward_durable_runs.journal.journals import open_journals
+
+    async def done() -> T:
+        async with open_journals(project.load()) as journals:
+            return await work(journals)
+
+    return anyio.run(done)
 
 
-async def _all(store: RunStore, principal: str | None) -> tuple[list[StoredRun], int]:
-    return await store.all(principal), await store.unread()
+async def _all(journals: Journals, principal: str | None) -> tuple[list[StoredRun], int]:
+    return await journals.store.all(principal), await journals.store.unread()
 
 
 def _state(stored: StoredRun) -> str:

@@ -28,7 +28,7 @@ class DurableRuns:
     def gateway_made(self, gateway: Gateway) -> None:
         """See `doorward.plugins.hookspecs`."""
         given = gateway.stores.more.get("runs") if gateway.stores is not None else None
-        journals = self._journals = Journals.of(gateway.loaded, gateway.state, given)
+        journals = self._journals = Journals.of(gateway.loaded, gateway.store, given)
         gateway.services.give(RECORDERS, journals)
         gateway.services.give(STORED_RUNS, stored := StoredRuns(journals, gateway))
         gateway.services.give(RECORDINGS, JournalRecordings(stored))
@@ -42,3 +42,7 @@ class DurableRuns:
         """Forget runs whose time is over: once everything has started, and at the end."""
         if self._journals is not None:
             await self._journals.store.sweep()
+
+    async def close(self) -> None:
+        if self._journals is not None:
+            await self._journals.store.close()

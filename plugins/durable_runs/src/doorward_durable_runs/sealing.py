@@ -17,13 +17,14 @@ SALTS = "salts"
 """The table of salts, by what is sealed with them."""
 
 
-async def shared_salt(store: Store, what: str) -> bytes:
-    """The salt with which all processes of a store seal this. Raises: StateError."""
+async def shared_salt(store: Store, what: str, earlier: Path | None = None) -> bytes:
+    """The salt with which all processes of a store seal this; the one in the file of an `earlier` version, if
+    there is one. Raises: StateError."""
 
     async def attempt() -> bytes:
         if (found := await store.get(SALTS, what)) is not None:
             return found.value
-        salt = os.urandom(16)
+        salt = shared_secret(earlier, 16) if earlier is not None and earlier.exists() else os.urandom(16)
         await store.commit(Put(SALTS, what, salt, expected=0), sync=True)
         return salt
 

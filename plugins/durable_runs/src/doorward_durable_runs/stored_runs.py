@@ -15,11 +15,11 @@ from doorward_durable_runs.journal.journals import TooEarly
 if TYPE_CHECKING:
     from doorward import Client, Gateway, Program
 
-    from doorward_durable_runs.files.given import Given
-    from doorward_durable_runs.files.store import StoredRun
     from doorward_durable_runs.journal.journals import Journals
     from doorward_durable_runs.journal.recorder import Journal
     from doorward_durable_runs.journal.replay import StoredJournal
+    from doorward_durable_runs.storage.given import Given
+    from doorward_durable_runs.storage.run_store import StoredRun
 
 
 STORED_RUNS = Service["StoredRuns"]("what resumes stored runs", "doorward-durable-runs")

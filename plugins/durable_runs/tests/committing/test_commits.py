@@ -12,9 +12,9 @@ import pytest
 from doorward import ApiError, ServerError
 from doorward_approvals.shown import as_text as request_text
 from doorward_durable_runs import STORED_RUNS
-from doorward_durable_runs.files.given import Given
 from doorward_durable_runs.journal.entries import patience
 from doorward_durable_runs.plans import PLANS
+from doorward_durable_runs.storage.given import Given
 from doorward_text import outcome_as_dict, outcome_as_text
 
 from .conftest import CONFIG, WORLD, PlansInProcess, Stations, requests

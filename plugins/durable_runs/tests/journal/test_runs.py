@@ -16,8 +16,8 @@ from doorward import Call, Wait
 from doorward.calls.broker import Broker
 from doorward.model.errors import ApiError, GuardRefused, SecretWithheld, StateError
 from doorward_durable_runs import STORED_RUNS
-from doorward_durable_runs.files.store import FileRuns, _File
 from doorward_durable_runs.journal.recorder import Journal
+from doorward_durable_runs.storage.store_runs import StoreRuns, _Held
 from doorward_testing.samples import CONFIG, Weather
 
 from .conftest import ALWAYS
@@ -240,20 +240,18 @@ async def test_nothing_is_sent_that_could_not_be_stored_before(
 ) -> None:
     """The run ends, whatever its program does about that. Its agent is told what was sent, what was not, and how it
     goes on once there is room; then each write has been made once, or its answer is known to be lost."""
-    append, left = _File.append, [room]
+    append, left = _Held.append, [room]
 
-    def full(self: _File, said: Any) -> int:
-        if said[0][0] == b"H" and room:
-            return append(self, said)
+    async def full(self: _Held, said: Any) -> int:
         left[0] -= 1
         if left[0] < 0:
             raise StateError("the disk is full", hint="Tell the operator.")
-        return append(self, said)
+        return await append(self, said)
 
     code = PROGRAM if not caught else "try:\n" + PROGRAM.replace("\n", "\n    ") + "\nexcept Exception:\n    pass"
     async with doorward_host.gateway(ALWAYS) as gate:
         with monkeypatch.context() as patch:
-            patch.setattr(_File, "append", full)
+            patch.setattr(_Held, "append", full)
             outcome = await gate.execute(code)
         before = [*calls]
         assert outcome.error.type == "StateError"
@@ -281,28 +279,24 @@ async def test_nothing_is_sent_that_could_not_be_stored_before(
             assert [call for call in calls if "station" in call] == [f"add_station {city}" for city in DONE[::2]]
 
 
-async def test_a_run_of_which_only_the_beginning_was_stored_is_not_resumed(
+async def test_a_run_that_could_not_be_stored_is_not_resumed(
     doorward_host: Any, calls: list[str], asks: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The disk was full, or its process died just then: else its writes went out twice."""
-    append = _File.append
+    append = _Held.append
 
-    def full(self: _File, said: Any) -> int:
-        if said[0][0] == b"H":
-            return append(self, said)
+    async def full(self: _Held, said: Any) -> int:
         raise StateError("the disk is full")
 
     async with doorward_host.gateway(CONFIG) as gate:
-        monkeypatch.setattr(_File, "append", full)
+        monkeypatch.setattr(_Held, "append", full)
         outcome = await gate.execute(PROGRAM)
         assert outcome.error.message == "this run has to wait, and that cannot be stored: the disk is full"
         assert outcome.error.hint == "It cannot be resumed: what it did, see `calls`, is done."
-        monkeypatch.setattr(_File, "append", append)
+        monkeypatch.setattr(_Held, "append", append)
         asks.clear()
         before = [*calls]
-        for stored in await gate.services[STORED_RUNS].journals.store.all("local"):
-            again = await gate.services[STORED_RUNS].resume(stored.given.run)
-            assert "cannot be resumed" in again.error.message
+        assert await gate.services[STORED_RUNS].journals.store.all("local") == []
         assert (
             await gate.services[STORED_RUNS].resume("0" * 16)
         ).error.hint == "Runs are kept for a while only, and belong to one principal."
@@ -333,16 +327,8 @@ async def test_a_run_whose_client_left_says_so(
 async def test_who_leaves_in_the_middle_holds_no_run(
     doorward_host: Any, calls: list[str], asks: set[str], monkeypatch: pytest.MonkeyPatch, what: str, native: bool
 ) -> None:
-    """Neither while a stored run is claimed in a thread, nor while it is stored: whoever comes next has it."""
+    """Neither while a stored run is claimed, nor while it is stored: whoever comes next has it."""
     begun, go = Event(), Event()
-
-    def slow(work: Any) -> Any:
-        def do(*given: Any) -> Any:
-            begun.set()
-            go.wait()
-            return work(*given)
-
-        return do
 
     def slowly(work: Any) -> Any:
         async def do(*given: Any) -> Any:
@@ -358,8 +344,8 @@ async def test_who_leaves_in_the_middle_holds_no_run(
         asks |= {"Rome"} if what == "suspend" else set()
         asks -= {"Bergen"}
         with monkeypatch.context() as patch:
-            where = FileRuns if what == "claim" else Journal
-            patch.setattr(where, what, (slow if what == "claim" else slowly)(getattr(where, what)))
+            where, name = (StoreRuns, "_claim") if what == "claim" else (Journal, what)
+            patch.setattr(where, name, slowly(getattr(where, name)))
             await _cancelled(partial(gate.services[STORED_RUNS].resume, run), begun.is_set, native, go.set)
         asks.clear()
         stored = await gate.services[STORED_RUNS].journals.store.show(run)

@@ -13,10 +13,10 @@ from doorward import Call, Door, Program, ProgramResult, RefusedForNow, SandboxD
 from doorward.model.errors import StateError
 from doorward.values import to_its_end
 from doorward_durable_runs import STORED_RUNS
-from doorward_durable_runs.files.store import _File, _Held
 from doorward_durable_runs.journal.entries import Entry
 from doorward_durable_runs.journal.replay import StoredJournal
 from doorward_durable_runs.journal.sent import sent_calls
+from doorward_durable_runs.storage.store_runs import _Held
 from doorward_testing.samples import Weather, _Running
 
 from .conftest import ALWAYS
@@ -56,15 +56,15 @@ def _ended(entry: Any) -> str:
 @contextmanager
 def a_disk_with_room_for(fits: Callable[[Any], bool], monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What does not fit is not written."""
-    append = _File.append
+    append = _Held.append
 
-    def append_if_it_fits(self: _File, said: Any) -> int:
+    async def append_if_it_fits(self: _Held, said: Any) -> int:
         if not fits(said):
             raise StateError("the disk is full", hint="Tell the operator.")
-        return append(self, said)
+        return await append(self, said)
 
     with monkeypatch.context() as patch:
-        patch.setattr(_File, "append", append_if_it_fits)
+        patch.setattr(_Held, "append", append_if_it_fits)
         yield
 
 
@@ -394,7 +394,7 @@ async def test_a_program_that_called_nothing_is_not_kept_for_its_dead_sandbox(
 
 AT_ONCE = """
 import asyncio
-result = await asyncio.gather(*(weather.add_station(city=city) for city in ["Oslo", "Rome", "Bergen"]))
+result = await asyncio.gather(*(weather.add_station(city=city) for city in ["Oslo", "Rome", "Bergen", "Bonn", "Bern"]))
 """
 
 
@@ -433,10 +433,10 @@ async def test_calls_made_at_once_are_stored_together(doorward_host: Any, calls:
     """Whoever comes while others are being stored is stored next, and none goes out before."""
     async with doorward_host.gateway(ALWAYS) as gate:
         assert (await gate.execute(AT_ONCE)).ok
-        assert sorted(written(calls)) == sorted(STATIONS)
+        assert len(written(calls)) == 5
         assert set((await shown(gate)).values()) == {"ok"}
-        assert b"".join(slow.kinds).count(b"S") == 3
-        assert any(kinds.count(b"S") > 1 for kinds in slow.kinds)
+        assert b"".join(slow.kinds).count(b"S") == 5
+        assert any(len(kinds) > 1 for kinds in slow.kinds[1:])
 
 
 @pytest.mark.parametrize("fails", [False, True])

@@ -16,8 +16,8 @@ import pytest
 import structlog
 from doorward.engines import MemoryStore
 from doorward_durable_runs import Box, Given, RunSettings, Sealing
-from doorward_durable_runs.files.frames import as_json
 from doorward_durable_runs.storage.earlier_files import MAGIC
+from doorward_durable_runs.storage.frames import as_json
 from doorward_durable_runs.storage.store_runs import StoreRuns
 
 pytestmark = pytest.mark.anyio

@@ -21,8 +21,8 @@ from doorward_durable_runs.plans.unknown_values import planned_in, resolved
 if TYPE_CHECKING:
     from doorward import Call, Decision, Reply
     from doorward.recording import InterceptedRun, OutcomePart, RecordedRun
-    from doorward_durable_runs.files.store import RunFile
     from doorward_durable_runs.journal.replay import StoredJournal
+    from doorward_durable_runs.storage.run_store import RunFile
 
 
 class CommitJournal(Journal):

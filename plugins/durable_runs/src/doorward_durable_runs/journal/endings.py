@@ -11,7 +11,7 @@ from doorward.sandboxing import Frame
 from doorward_durable_runs.plans.outcome import PLAN, Plan, PlannedCalls
 
 if TYPE_CHECKING:
-    from doorward_durable_runs.files.store import StoredRun
+    from doorward_durable_runs.storage.run_store import StoredRun
 
 
 def said(outcome: Outcome) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from doorward_durable_runs.marked_places import in_words, shown
 if TYPE_CHECKING:
     import anyio
     from doorward import DoorwardError
-    from doorward_durable_runs.files.given import Given
     from doorward_durable_runs.plans.change_set import Change
+    from doorward_durable_runs.storage.given import Given
 
 PATIENCE_SECONDS = 10.0
 """How long a recorded answer waits for calls that the program made before it the first time."""

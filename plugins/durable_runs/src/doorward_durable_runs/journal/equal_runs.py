@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from doorward import StateError
 from doorward.administration import run_in_thread as off_loop
-from doorward_durable_runs.files.store import RESUMABLE
 from doorward_durable_runs.journal.errors import RunInterrupted
 from doorward_durable_runs.journal.replay import StoredJournal
+from doorward_durable_runs.storage.run_store import RESUMABLE
 
 if TYPE_CHECKING:
-    from doorward_durable_runs.files.given import Given
-    from doorward_durable_runs.files.store import RunStore, StoredRun
+    from doorward_durable_runs.storage.given import Given
+    from doorward_durable_runs.storage.run_store import RunStore, StoredRun
 
 
 def sent(stored: StoredRun) -> str:

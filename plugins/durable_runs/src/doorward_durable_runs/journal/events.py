@@ -14,14 +14,15 @@ from doorward import StateError, Wait
 from doorward.administration import run_in_thread as off_loop
 from doorward.recording import resumed_at
 from doorward.values import to_its_end
-from doorward_durable_runs.files.frames import as_json
-from doorward_durable_runs.files.given import Given
 from doorward_durable_runs.journal.entries import Entry
+from doorward_durable_runs.storage.frames import as_json
+from doorward_durable_runs.storage.given import Given
 
 if TYPE_CHECKING:
     from doorward import Artefact
-    from doorward_durable_runs.files.store import RunFile, RunStore
     from doorward_durable_runs.plans.change_set import Change
+    from doorward_durable_runs.storage.frames import Frame
+    from doorward_durable_runs.storage.run_store import RunFile, RunStore
 
 Event = tuple[bytes, Any, int]
 """What will be a frame: its kind, what it is about, and how many calls had begun then."""
@@ -180,23 +181,28 @@ class Events:
         self._storing = True
         events: list[Event] = []
         try:
-            if self._file is None:
-                self._file = await self._store.create(replace(self._given, at_once=not self._always))
-                self._count = self._file.count
             events, self._events = self._events, []
-            frames = starmap(frame, events)
-            self._count = await self._file.append([*frames] if self._always else await off_loop(list, frames))
+            made = starmap(frame, events)
+            frames = [*made] if self._always else await off_loop(list, made)
+            if self._file is None:
+                await to_its_end(self._create(frames))
+            else:
+                await self._file.append(frames)
+            self._count = self._file.count if self._file is not None else 0
         except BaseException:
-            if self._file is not None and self._file.count == self._count:  # whoever is cancelled may have stored them
+            count = 0 if self._file is None else self._file.count
+            if count == self._count:  # whoever is cancelled may have stored them
                 self._events = [*events, *self._events]  # the next try stores them, or sends nothing
-            elif self._file is not None:
-                self._count = self._file.count
+            self._count = count
             raise
         finally:
             self._storing = False
             if self._stored is not None:
                 self._stored.set()
                 self._stored = None
+
+    async def _create(self, frames: Sequence[Frame]) -> None:
+        self._file = await self._store.create(replace(self._given, at_once=not self._always), frames)
 
     async def _flush_before(self, entry: Entry) -> None:
         """Store what is known of a call before it is made. Raises: StateError; then it is not, and the run ends."""

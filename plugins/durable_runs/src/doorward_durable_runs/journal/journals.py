@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from doorward import Failure, InvalidArguments, Outcome, StateError, UnknownName
+from doorward import ConfigError, Failure, InvalidArguments, Outcome, StateError, UnknownName
+from doorward.administration import open_store
 from doorward.administration import run_in_thread as off_loop
-from doorward_durable_runs.files.frames import NOT_KNOWN
-from doorward_durable_runs.files.given import Given
-from doorward_durable_runs.files.store import RESUMABLE, FileRuns, FileRunStore
 from doorward_durable_runs.journal import commit_end
 from doorward_durable_runs.journal.entries import patience
 from doorward_durable_runs.journal.recorder import Journal
 from doorward_durable_runs.settings import RunSettings
+from doorward_durable_runs.storage.frames import NOT_KNOWN
+from doorward_durable_runs.storage.given import Given
+from doorward_durable_runs.storage.run_store import RESUMABLE
+from doorward_durable_runs.storage.store_runs import StoreRuns
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from doorward import Program
     from doorward.configuration import Loaded
-    from doorward_durable_runs.files.store import RunFile, RunStore, StoredRun
+    from doorward.engines import Store
     from doorward_durable_runs.journal.replay import StoredJournal
+    from doorward_durable_runs.storage.run_store import RunFile, RunStore, StoredRun
 
 
 _PATIENCE_WITH_OTHER_CODE = 0.05
@@ -57,10 +59,19 @@ class Journals:
         self.store, self.settings = store, settings
 
     @classmethod
-    def of(cls, loaded: Loaded, state: Path, store: RunStore | None = None) -> Journals:
-        """Those of a configuration: in its state folder, if no other store is given."""
+    def of(cls, loaded: Loaded, store: Store, given: RunStore | None = None) -> Journals:
+        """Those of a configuration: in its store, or in what is given in place of that.
+
+        Raises: ConfigError if runs are to be durable in a store that does not last.
+        """
         settings, key = getattr(loaded.config, "runs", None) or RunSettings(), loaded.config.vault_key
-        return cls(store or FileRunStore(FileRuns(state / "runs", settings, key.reveal if key else None)), settings)
+        if given is not None:
+            return cls(given, settings)
+        if settings.durable == "always" and not store.lasts:
+            hint = '`pip install doorward-store-sqlite` brings a store that lasts; or set durable = "waits".'
+            raise ConfigError('"always" needs a store that outlasts this process', place="[runs] durable", hint=hint)
+        folder = loaded.state_folder() / "runs" if store.lasts else None
+        return cls(StoreRuns(store, settings, key.reveal if key else None, folder), settings)
 
     def new(self, program: Program) -> Journal | None:
         """The journal of a run that begins; `None` if nothing is stored of runs."""
@@ -211,6 +222,17 @@ class Journals:
             kind = CommitJournal
         always = self.settings.durable == "always" and not given.plan  # a plan that dies is simply made again
         return kind(given, self.store, always=always, most=self.settings.max_bytes)
+
+
+@asynccontextmanager
+async def open_journals(loaded: Loaded) -> AsyncIterator[Journals]:
+    """The journals of a configuration, for whoever administers it without a gateway. Raises: ConfigError."""
+    async with open_store(loaded) as store:
+        journals = Journals.of(loaded, store)
+        try:
+            yield journals
+        finally:
+            await journals.store.close()
 
 
 def _read(stored: StoredRun) -> StoredJournal:

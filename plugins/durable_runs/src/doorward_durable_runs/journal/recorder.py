@@ -28,20 +28,20 @@ from doorward.administration import maybe_in_thread as done
 from doorward.administration import run_in_thread as off_loop
 from doorward.sandboxing import Planned
 from doorward.values import to_its_end
-from doorward_durable_runs.files.given import Given
 from doorward_durable_runs.journal.entries import HELPERS, Entry, Recorded, patience
 from doorward_durable_runs.journal.errors import RunInterrupted
 from doorward_durable_runs.journal.events import Events
 from doorward_durable_runs.journal.seen_times import MOST_TIMES, SeenTimes
 from doorward_durable_runs.journal.sent import sent_calls
+from doorward_durable_runs.storage.given import Given
 
 if TYPE_CHECKING:
     from doorward import Call, Failure, Outcome
     from doorward.recording import Interceptor, RecordedRun, Suspends
-    from doorward_durable_runs.files.store import RunFile, RunStore
     from doorward_durable_runs.journal.replay import StoredJournal
     from doorward_durable_runs.plans.change_set import ChangeSet
     from doorward_durable_runs.plans.outcome import Plan
+    from doorward_durable_runs.storage.run_store import RunFile, RunStore
 
 JOURNAL = StateKey["Journal | None"]("journal", lambda: None)
 """The journal of a run."""

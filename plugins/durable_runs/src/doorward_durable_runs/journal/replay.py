@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from doorward import Artefact, Reply
-from doorward_durable_runs.files.frames import understood
-from doorward_durable_runs.files.raw_bytes import given
 from doorward_durable_runs.journal import errors
 from doorward_durable_runs.journal.entries import Entry
 from doorward_durable_runs.journal.writing import change_of
+from doorward_durable_runs.storage.frames import understood
+from doorward_durable_runs.storage.raw_bytes import given
 
 if TYPE_CHECKING:
-    from doorward_durable_runs.files.store import StoredRun
     from doorward_durable_runs.plans.change_set import Change
+    from doorward_durable_runs.storage.run_store import StoredRun
 
 
 @dataclass(slots=True)

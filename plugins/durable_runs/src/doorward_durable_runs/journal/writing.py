@@ -8,14 +8,14 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from doorward import Decision
-from doorward_durable_runs.files.frames import as_json
-from doorward_durable_runs.files.raw_bytes import given, kept
 from doorward_durable_runs.journal import errors
 from doorward_durable_runs.journal.entries import Entry
 from doorward_durable_runs.plans.change_set import Change
+from doorward_durable_runs.storage.frames import as_json
+from doorward_durable_runs.storage.raw_bytes import given, kept
 
 if TYPE_CHECKING:
-    from doorward_durable_runs.files.frames import Frame
+    from doorward_durable_runs.storage.frames import Frame
 
 _REPLY = ("type", "name", "next", "link", "left", "status")
 """What is stored of a reply besides its value, where it says it."""

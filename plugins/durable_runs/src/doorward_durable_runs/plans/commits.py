@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from doorward import Client, Gateway, Program
     from doorward.recording import RunContext
 
-    from doorward_durable_runs.files.store import RunFile, StoredRun
     from doorward_durable_runs.journal.journals import Journals
     from doorward_durable_runs.journal.replay import StoredJournal
     from doorward_durable_runs.plans.change_set import ChangeSet
     from doorward_durable_runs.plans.reads_again import Reads
     from doorward_durable_runs.plans.settings import PlanSettings
+    from doorward_durable_runs.storage.run_store import RunFile, StoredRun
     from doorward_durable_runs.stored_runs import StoredRuns
 
 

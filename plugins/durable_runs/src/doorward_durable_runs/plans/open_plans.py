@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from doorward_durable_runs.files.store import StoredRun
+    from doorward_durable_runs.storage.run_store import StoredRun
 
 _SHOWN = 5
 

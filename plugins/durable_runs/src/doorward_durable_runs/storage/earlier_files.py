@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 from doorward import ConfigError, StateError, log
 from doorward.administration import run_in_thread as off_loop
 from doorward.files import flocked, own_file
-from doorward_durable_runs.files.frames import NOT_KNOWN, Frame, understood
-from doorward_durable_runs.files.given import Given
 from doorward_durable_runs.sealing import Sealing
-from doorward_durable_runs.storage.frames import opened
+from doorward_durable_runs.storage.frames import NOT_KNOWN, Frame, opened, understood
+from doorward_durable_runs.storage.given import Given
 
 if TYPE_CHECKING:
     from doorward_durable_runs.sealing import Box

@@ -21,14 +21,14 @@ from doorward.administration import json_digest as digest
 from doorward.administration import run_in_thread as off_loop
 from doorward.engines import Append, Change, Conflict, Delete, Forget, Put, Record, Store, scan_all
 from doorward.values import to_its_end
-from doorward_durable_runs.files.frames import Frame, understood
-from doorward_durable_runs.files.given import Given
-from doorward_durable_runs.files.store import RunFile, StoredRun
 from doorward_durable_runs.sealing import Box, Sealing, shared_salt
 from doorward_durable_runs.settings import RunSettings
 from doorward_durable_runs.storage import frames
 from doorward_durable_runs.storage.earlier_files import EarlierFiles
+from doorward_durable_runs.storage.frames import Frame
+from doorward_durable_runs.storage.given import Given
 from doorward_durable_runs.storage.holders import Holder
+from doorward_durable_runs.storage.run_store import RunFile, StoredRun
 from doorward_durable_runs.storage.summaries import KINDS, RELEASING, Head, Summary
 
 TABLE = "runs"
@@ -371,7 +371,7 @@ def _packed(said: Sequence[Frame], count: int, box: Box) -> list[bytes]:
     return [frames.packed(kind, what, place, box) for place, (kind, what) in enumerate(said, count)]
 
 
-@understood()
+@frames.understood()
 def _unpacked(entries: Sequence[bytes], box: Box, run: str) -> tuple[Sequence[Frame], Summary | None]:
     """The frames of a log, and what they say of the run; nothing if they are of another one. Raises: StateError."""
     found = [frames.unpacked(entry, place, box) for place, entry in enumerate(entries)]

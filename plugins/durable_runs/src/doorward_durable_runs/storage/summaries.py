@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from doorward import StateError
-from doorward_durable_runs.files.frames import NOT_KNOWN, as_json, understood
-from doorward_durable_runs.files.given import Given
-from doorward_durable_runs.files.store import State, StoredRun
+from doorward_durable_runs.storage.frames import NOT_KNOWN, as_json, understood
+from doorward_durable_runs.storage.given import Given
+from doorward_durable_runs.storage.run_store import State, StoredRun
 
 if TYPE_CHECKING:
-    from doorward_durable_runs.files.frames import Frame
     from doorward_durable_runs.sealing import Box
+    from doorward_durable_runs.storage.frames import Frame
 
 KINDS = (b"H", b"W", b"R", b"I", b"L", b"O")
 """Kinds of frames that say what became of a run."""

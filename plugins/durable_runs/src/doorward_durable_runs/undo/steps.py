@@ -25,8 +25,8 @@ from doorward_durable_runs.journal.replay import StoredJournal
 if TYPE_CHECKING:
     from doorward import Function
 
-    from doorward_durable_runs.files.store import StoredRun
     from doorward_durable_runs.journal.entries import Entry
+    from doorward_durable_runs.storage.run_store import StoredRun
 
 BEGUN, ENDED = b"X", b"Z"
 """Frames of an undo: before its call goes out, and when its answer is there."""

@@ -15,7 +15,7 @@ from doorward_durable_runs.undo.steps import BEGUN, ENDED, Step, Steps, not_made
 if TYPE_CHECKING:
     from doorward import Function
 
-    from doorward_durable_runs.files.store import RunFile, RunStore, StoredRun
+    from doorward_durable_runs.storage.run_store import RunFile, RunStore, StoredRun
 
 Calls = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
 """Makes a call by the gate: with policy, limits, approvals and audit."""
