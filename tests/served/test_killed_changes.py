@@ -225,7 +225,8 @@ def test_files_are_there_again(world: Changing) -> None:
     Counting.begin()
     expected = world.process.ask(code=FILES)
     assert expected["value"][:2] == [30008, "89504e47"], expected
-    of_runs(world.folder / "state", lambda runs: runs.remove(world.run()))
+    finished = world.run()
+    of_runs(world.folder / "state", lambda runs: runs.remove(finished))
     run = world.killed(2, "after", code=FILES)
     for folder in (world.folder / "state").iterdir():
         if folder.is_dir():

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from doorward import ConfigError, StateError
+from doorward.administration import run_in_thread
 from doorward.engines import Put, Store, retry
 from doorward.files import own_folder, shared_secret
 
@@ -24,11 +25,15 @@ async def shared_salt(store: Store, what: str, earlier: Path | None = None) -> b
     async def attempt() -> bytes:
         if (found := await store.get(SALTS, what)) is not None:
             return found.value
-        salt = shared_secret(earlier, 16) if earlier is not None and earlier.exists() else os.urandom(16)
+        salt = await run_in_thread(_first_salt, earlier)
         await store.commit(Put(SALTS, what, salt, expected=0), sync=True)
         return salt
 
     return await retry(attempt, SALTS)
+
+
+def _first_salt(earlier: Path | None) -> bytes:
+    return shared_secret(earlier, 16) if earlier is not None and earlier.exists() else os.urandom(16)
 
 
 class Sealing:

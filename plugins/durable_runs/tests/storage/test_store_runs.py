@@ -213,6 +213,7 @@ async def test_who_was_silent_for_too_long_is_fenced_off() -> None:
         assert {each.given.run: each.state for each in await other.all()} == {RUN: "running", "f" * 16: "running"}
 
 
+@pytest.mark.slow
 async def test_who_renews_their_lease_in_time_keeps_their_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(holders, "RENEWAL_SECONDS", 0.001)
     now = [1000.0]
@@ -301,6 +302,7 @@ async def test_what_was_perhaps_stored_is_stored_once(when: str, kind: bytes) ->
         assert [kind for kind, _ in (await one.show(RUN)).frames] == [b"H", kind, b"I"]
 
 
+@pytest.mark.slow
 async def test_a_run_that_could_not_be_let_go_of_can_be_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
     """By this process at once, and by others once that could be stored."""
     monkeypatch.setattr(holders, "RENEWAL_SECONDS", 0.001)

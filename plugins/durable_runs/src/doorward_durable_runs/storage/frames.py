@@ -37,9 +37,8 @@ def opened(payload: bytes, kind: bytes, place: int, box: Box) -> Any:
     try:
         return _value(payload)
     except ValueError:
-        why = "it is encrypted, or damaged"
         hint = f"Set vault_key to the key that it was. {NOT_KNOWN}"
-        raise StateError(f"a stored run cannot be read: {why}", hint=hint) from None
+        raise StateError("a stored run cannot be read: it is encrypted, or damaged", hint=hint) from None
 
 
 def _about(kind: bytes, place: int) -> bytes:
