@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +53,27 @@ def written(api: Api) -> int:
     return sum(each["path"] == "/items" for each in api.seen())
 
 
-@pytest.mark.parametrize("lost", ["removed", "broken"])
-async def test_approvals_that_are_lost_are_asked_for_again(ruled: Project, api: Api, lost: str) -> None:
+async def test_requests_that_are_lost_are_asked_for_again(ruled: Project, api: Api) -> None:
     """A yes that is gone lets nothing through."""
+    before = written(api)
+    async with ruled.stdio() as agent:
+        run = (await agent.run(ADD))["waiting"]["run"]
+    (first,) = requests(ruled)
+    assert ruled.run("approvals", "approve", first["id"]).returncode == 0
+    with contextlib.closing(sqlite3.connect(ruled.state / "store.db")) as db, db:
+        db.execute("DELETE FROM records WHERE kind = 'approvals'")
+    async with ruled.stdio() as agent:
+        assert (await agent.call("resume_run", run=run))["waiting"]["for"] == "approval"
+        (second,) = requests(ruled)
+        assert (second["id"] != first["id"], written(api)) == (True, before)
+        assert ruled.run("approvals", "approve", second["id"]).returncode == 0
+        assert (await agent.call("resume_run", run=run))["value"] == "lamp"
+    assert written(api) == before + 1
+
+
+@pytest.mark.parametrize("lost", ["removed", "broken"])
+async def test_a_store_that_is_lost_costs_runs_and_approvals(ruled: Project, api: Api, lost: str) -> None:
+    """The program is run again, and asks again."""
     before = written(api)
     async with ruled.stdio() as agent:
         run = (await agent.run(ADD))["waiting"]["run"]
@@ -64,7 +84,8 @@ async def test_approvals_that_are_lost_are_asked_for_again(ruled: Project, api: 
     if lost == "broken":
         (ruled.state / "store.db").write_text("no database")
     async with ruled.stdio() as agent:
-        assert (await agent.call("resume_run", run=run))["waiting"]["for"] == "approval"
+        assert (await agent.call("resume_run", run=run))["error"]["type"] == "UnknownName"
+        run = (await agent.run(ADD))["waiting"]["run"]
         (second,) = requests(ruled)
         assert (second["id"] != first["id"], written(api)) == (True, before)
         assert (ruled.state / "store.db.broken").exists() is (lost == "broken")

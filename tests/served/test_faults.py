@@ -212,9 +212,7 @@ async def test_nothing_is_sent_that_cannot_be_stored(project: Project, api: Api,
         error = refused["error"]
         assert (error["type"], error["kind"]) == ("StateError", "config")
         assert "shelf.create_item was not called, because nothing can be stored before: " in error["message"]
-        assert error["hint"].startswith(
-            "No call of this run was made. Tell the operator: is the disk of the state folder"
-        )
+        assert error["hint"].startswith("No call of this run was made. Tell the operator: can the store be written")
         assert len(api.seen()) == before
         assert (await agent.run(DURABLE))["value"] == "stored"
 

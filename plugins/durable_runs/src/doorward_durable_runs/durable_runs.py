@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from doorward import PluginContext, hookimpl
+from doorward import PluginContext, StateError, hookimpl
 from doorward.recording import RECORDERS, RECORDINGS
 
 from doorward_durable_runs.agent_tools import TOOL
@@ -37,6 +38,12 @@ class DurableRuns:
     def agent_tools(self) -> Sequence[AgentTool]:
         """See `doorward.plugins.hookspecs`."""
         return [TOOL]
+
+    async def open(self) -> None:
+        """Know whether a run is stored before a client asks which tools there are."""
+        if self._journals is not None:
+            with suppress(StateError):  # whoever needs the store will be told
+                await self._journals.store.look()
 
     async def flush(self) -> None:
         """Forget runs whose time is over: once everything has started, and at the end."""

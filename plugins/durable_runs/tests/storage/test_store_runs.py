@@ -332,6 +332,14 @@ async def test_a_journal_that_could_not_be_begun_is_not_there() -> None:
         assert (one.any(), len(await one.all())) == (True, 1)
 
 
+async def test_that_a_run_is_stored_is_known_once_somebody_has_looked(store: Store) -> None:
+    async with runs(store) as one, runs(store) as other:
+        await (await one.create(given())).close()
+        assert not other.any()
+        await other.look()
+        assert other.any()
+
+
 async def test_who_is_cancelled_while_a_run_is_begun_holds_none(store: Store) -> None:
     async with runs(store) as one:
         task = asyncio.ensure_future(one.create(given()))

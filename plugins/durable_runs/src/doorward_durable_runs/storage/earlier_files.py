@@ -36,6 +36,10 @@ class EarlierFiles:
         self._folder, self._keep = folder, keep
         self._sealing = Sealing(key, folder / "salt", "runs", '; or set [runs] durable = "never"')
 
+    def any(self) -> bool:
+        """Whether there is one."""
+        return not self._folder.is_symlink() and any(self._folder.glob("*-*.run"))
+
     async def take_over(self, adopt: Callable[[Given, Sequence[Frame]], Awaitable[None]]) -> None:
         """Raises: StateError, ConfigError."""
         if self._folder.is_symlink():

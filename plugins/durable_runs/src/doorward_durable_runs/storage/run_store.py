@@ -70,6 +70,9 @@ class RunStore(Protocol):
     async def show(self, run: str, principal: str | None = None) -> StoredRun:
         """A stored run with its frames. Raises: UnknownName, StateError."""
 
+    async def look(self) -> None:
+        """Find out whether a run is stored. Raises: StateError."""
+
     def any(self) -> bool:
         """Whether a run is stored, as far as is known without asking."""
 

@@ -103,6 +103,10 @@ class StoreRuns:
         running = await self.holder.lives(summary.holder, run)
         return summary.stored(running=running, frames=found, size=sum(map(len, entries)))
 
+    async def look(self) -> None:
+        earlier = self._earlier is not None and await off_loop(self._earlier.any)
+        self._any = self._any or earlier or bool(await self.store.scan(TABLE, limit=1))
+
     def any(self) -> bool:
         return self._any
 
@@ -322,9 +326,8 @@ class _Held:
             self._lost()
         except StateError as error:
             self._tried = frames, entries
-            hint = _HINT if error.hint is None else error.hint
             raise StateError(
-                f"the journal of the run {summary.given.run} cannot be written: {error.message}", hint=hint
+                f"the journal of the run {summary.given.run} cannot be written: {error.message}", hint=_HINT
             ) from None
 
     async def _commit(self, summary: Summary, entries: Sequence[bytes], *changes: Change) -> None:
