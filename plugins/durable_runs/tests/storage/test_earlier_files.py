@@ -19,6 +19,8 @@ from doorward_durable_runs import Box, Given, RunSettings, Sealing
 from doorward_durable_runs.storage.earlier_files import MAGIC
 from doorward_durable_runs.storage.frames import as_json
 from doorward_durable_runs.storage.store_runs import StoreRuns
+from doorward_testing import Host
+from doorward_testing.samples import CONFIG
 
 pytestmark = pytest.mark.anyio
 
@@ -106,5 +108,39 @@ async def test_a_file_that_cannot_be_read_stays(tmp_path: Path) -> None:
 async def test_a_link_in_place_of_the_folder_is_not_followed(tmp_path: Path) -> None:
     path = write(tmp_path / "elsewhere", Box(None, b"", ""))
     (tmp_path / "runs").symlink_to("elsewhere")
-    assert await StoreRuns(MemoryStore(), RunSettings(), None, tmp_path / "runs").all() == []
+    with structlog.testing.capture_logs() as logs:
+        assert await StoreRuns(MemoryStore(), RunSettings(), None, tmp_path / "runs").all() == []
+    assert [(each["event"], each["why"]) for each in logs] == [("not_taken_over", "it is a link")]
+    assert path.exists()
+
+
+async def test_no_earlier_version_goes_on_with_a_run_that_is_taken_over(tmp_path: Path) -> None:
+    """Else both might make its next call."""
+
+    class Watching(MemoryStore):
+        async def commit(self, *changes: Any, **more: Any) -> int:
+            with path.open() as file, pytest.raises(BlockingIOError):
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return await super().commit(*changes, **more)
+
+    path = write(tmp_path / "runs", Box(None, b"", ""))
+    assert len(await StoreRuns(Watching(), RunSettings(), None, tmp_path / "runs").all()) == 1
+
+
+async def test_that_runs_are_stored_is_known_before_they_are_taken_over(tmp_path: Path) -> None:
+    write(tmp_path / "runs", Box(None, b"", ""))
+    runs = StoreRuns(MemoryStore(), RunSettings(), None, tmp_path / "runs")
+    await runs.look()
+    assert runs.any()
+
+
+async def test_a_store_that_does_not_last_takes_over_nothing(doorward_host: Host) -> None:
+    """It would be lost with the process; the operator is told."""
+    config = f'store = "memory"\n{CONFIG}'
+    async with doorward_host.gateway(config) as gate:
+        path = write(gate.state / "runs", Box(None, b"", ""))
+    with structlog.testing.capture_logs() as logs:
+        async with doorward_host.gateway(config):
+            pass
+    assert [each["path"] for each in logs if each["event"] == "not_taken_over"] == [str(path.parent)]
     assert path.exists()

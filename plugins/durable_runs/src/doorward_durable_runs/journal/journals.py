@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from doorward import ConfigError, Failure, InvalidArguments, Outcome, StateError, UnknownName
+from doorward import ConfigError, Failure, InvalidArguments, Outcome, StateError, UnknownName, log
 from doorward.administration import open_store
 from doorward.administration import run_in_thread as off_loop
 from doorward_durable_runs.journal import commit_end
@@ -70,8 +70,11 @@ class Journals:
         if settings.durable == "always" and not store.lasts:
             hint = '`pip install doorward-store-sqlite` brings a store that lasts; or set durable = "waits".'
             raise ConfigError('"always" needs a store that outlasts this process', place="[runs] durable", hint=hint)
-        folder = loaded.state_folder() / "runs" if store.lasts else None
-        return cls(StoreRuns(store, settings, key.reveal if key else None, folder), settings)
+        folder = loaded.state_folder() / "runs"
+        if not store.lasts and any(folder.glob("*.run")):
+            why, hint = "the store ends with this process", "`pip install doorward-store-sqlite` brings one that lasts."
+            log.warning("not_taken_over", path=str(folder), why=why, hint=hint)
+        return cls(StoreRuns(store, settings, key.reveal if key else None, folder if store.lasts else None), settings)
 
     def new(self, program: Program) -> Journal | None:
         """The journal of a run that begins; `None` if nothing is stored of runs."""

@@ -7,7 +7,7 @@ import struct
 import time
 import zlib
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,8 @@ MAGIC = b"doorward run 1\n"
 _HEAD, _SUM = struct.Struct(">cII"), struct.Struct(">I")
 """The kind of a frame, its length and its checksum; and that of these: a wrong length looks like an end."""
 
+_HINT = "Set vault_key to the key that it was, and start again. It stays for [runs] keep; what the run had sent is not known."
+
 
 class EarlierFiles:
     """The files of a folder, of which each is removed when it is taken over. What cannot be read stays for `keep`
@@ -43,33 +45,34 @@ class EarlierFiles:
     async def take_over(self, adopt: Callable[[Given, Sequence[Frame]], Awaitable[None]]) -> None:
         """Raises: StateError, ConfigError."""
         if self._folder.is_symlink():
+            log.warning("not_taken_over", path=str(self._folder), why="it is a link", hint="Put its folder there.")
             return
         for path in sorted(self._folder.glob("*-*.run")):
-            if (found := await off_loop(self._read, path)) is not None:
-                await adopt(*found)
-                path.unlink(missing_ok=True)
+            with ExitStack() as held:
+                if (found := await off_loop(self._read, path, held)) is not None:
+                    await adopt(*found)
+                    path.unlink(missing_ok=True)
         with suppress(OSError):
             if not any(self._folder.glob("*.run")):
                 (self._folder / "salt").unlink(missing_ok=True)
                 self._folder.rmdir()
 
-    def _read(self, path: Path) -> tuple[Given, Sequence[Frame]] | None:
-        """A run; `None` if an earlier version is running it, or if it cannot be read."""
+    def _read(self, path: Path, held: ExitStack) -> tuple[Given, Sequence[Frame]] | None:
+        """A run, which no earlier version can go on with while it is `held`; `None` if one is running it, or if it
+        cannot be read."""
         run = path.stem.rpartition("-")[2]
         try:
             number = own_file(path, os.O_RDONLY, known=_is_journal)
-            try:
-                if not flocked(number):
-                    return None
-                with open(number, "rb", closefd=False) as file:
-                    return _run_in(file.read(), self._sealing.box(f"run {run}"), run)
-            finally:
-                os.close(number)
+            held.callback(os.close, number)
+            if not flocked(number):
+                return None
+            with open(number, "rb", closefd=False) as file:
+                return _run_in(file.read(), self._sealing.box(f"run {run}"), run)
         except (OSError, ConfigError, StateError) as error:
             with suppress(OSError):
                 if path.lstat().st_mtime < time.time() - self._keep:
                     path.unlink()
-            log.warning("not_taken_over", path=str(path), why=str(error))
+            log.warning("not_taken_over", path=str(path), why=str(error), hint=_HINT)
             return None
 
 
