@@ -27,7 +27,7 @@ MAGIC = b"doorward run 1\n"
 _HEAD, _SUM = struct.Struct(">cII"), struct.Struct(">I")
 """The kind of a frame, its length and its checksum; and that of these: a wrong length looks like an end."""
 
-_HINT = "Set vault_key to the key that it was, and start again. It stays for [runs] keep; what the run had sent is not known."
+_HINT = "Set vault_key to the key that it was, and start again. What the run had sent is not known."
 
 
 class EarlierFiles:
