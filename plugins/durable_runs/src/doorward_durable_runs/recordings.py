@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from doorward import DoorwardError, StateError
 from doorward.administration import mask_tokens
 
+from doorward_durable_runs.journal import endings
+from doorward_durable_runs.journal.replay import StoredJournal
 from doorward_durable_runs.storage.frames import understood
 from doorward_durable_runs.storage.given import Given
 from doorward_durable_runs.storage.run_store import StoredRun
-from doorward_durable_runs.journal import endings
-from doorward_durable_runs.journal.replay import StoredJournal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
