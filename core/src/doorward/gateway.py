@@ -103,16 +103,7 @@ class Gateway:
         lasting = self.store if self.store.lasts else None
         withholding = Withholding(lasting, self.state / "usage.db")
         self.broker = Broker(self.catalog, self.servers, policy, plugins, self.secrets, functions, withholding)
-        self.discovery = Discovery(
-            self.catalog,
-            self.servers,
-            self.broker,
-            self.services,
-            self.executors.told,
-            self.limits,
-            policy,
-            self.search_engine,
-        )
+        self.discovery = Discovery(self.catalog, self.servers, self.broker, self.services, policy, self.search_engine)
         self.modules = Modules(self.catalog, self.servers, self.discovery, self.services)
         self.process = Process(self.state / "processes")
         self.artefacts = Artefacts(self.store, most=limits.kept, seconds=limits.kept_seconds)
@@ -277,10 +268,6 @@ class Gateway:
             for around, layers in (("runs", self.execution.layers), ("calls", self.broker.layers))
             for plugin, layer in layers.all
         ]
-
-    def capabilities(self, principal: str = LOCAL) -> str:
-        """A paragraph about what a principal can do here."""
-        return self.discovery.capabilities(principal, self.languages.of_texts())
 
     async def compile(
         self, *, force: bool = False, dry_run: bool = False, tell: Callable[[str], None] = lambda name: None

@@ -100,7 +100,7 @@ async def said(work: Any) -> str:
 async def everything(gate: Gateway, who: str) -> list[str]:
     """All that a principal can be told who names what is there and what is not."""
     theirs = door(gate, who)
-    texts = [await said(gate.list_servers(principal=who)), gate.capabilities(who)]
+    texts = [await said(gate.list_servers(principal=who))]
     texts += [
         await said(gate.search_functions(words, principal=who))
         for words in ("", "forecast", "siphon_one", "tag:weather")

@@ -15,14 +15,14 @@ from doorward.catalog.schemas import Definitions
 from doorward.catalog.texts import PARAMETERS
 from doorward.config.config import module_name
 from doorward.data.cursors import cursor_at, offset_of, page
-from doorward.data.languages import JSON, PYTHON, comment_mark, is_script
+from doorward.data.languages import PYTHON, comment_mark
 from doorward.data.quoting import in_a_line
 from doorward.data.wording import clean
 from doorward.model.calls import effect
 from doorward.model.errors import DoorwardError, InvalidArguments, UnknownName
 from doorward.model.functions import Function
 from doorward.model.names import some
-from doorward.model.programs import Limits, Program
+from doorward.model.programs import Program
 from doorward.model.search import Found, Search
 from doorward.runs.helper_context import HELPING, MODULE, UNTOLD
 
@@ -153,12 +153,6 @@ MAX_QUERIES = 10
 MAX_SOURCES, MAX_OFTEN_WITH = 3, 3
 """Functions that a card names for one argument, and beside a function."""
 
-_CALLS = (
-    "`import SERVER` and call SERVER.FUNCTION(name=value)",
-    '`import * as SERVER from "SERVER"` and `await SERVER.FUNCTION({ name: value })`',
-)
-"""How Python calls a function, and how a module of JavaScript does."""
-
 
 class Discovery:
     """Read-only views of the catalog, bounded in size however large it is."""
@@ -169,43 +163,18 @@ class Discovery:
         servers: Servers,
         broker: Broker,
         services: Services,
-        executors: Callable[[], str],
-        limits: Limits,
         policy: Policy,
         engine: Callable[[], SearchEngine],
     ) -> None:
-        """`executors` returns a description of the executors; `engine` what finds
-        functions."""
+        """`engine` returns what finds functions."""
         self._catalog = catalog
         self._servers = servers
         self._broker = broker
         self._services = services
-        self._executors = executors
-        self._limits = limits
         self.policy, self._engine = policy, engine
         self._allowed = AllowedFunctions(catalog, policy)
         self.hits = Hits(catalog)
         self._list = ServerList(catalog, servers, self.allowed)
-
-    def capabilities(self, principal: str, language: str = PYTHON) -> str:
-        """A paragraph about what a principal can do here, in programs of a language or by single calls."""
-        servers, limits = some(self._servers.names(principal)), self._limits
-        if language == JSON:
-            return (
-                f"What can be called are the functions of these servers: {servers}. search_functions finds them, "
-                f"get_functions shows one, call_function calls it, for up to {limits.timeout:g} s. "
-                'get_functions(["doorward"]) lists helpers: all pages of a function, resources and prompts.'
-            )
-        return (
-            f"Programs run in a sandbox without network and credentials "
-            f"({self._executors() or 'no executor is installed'}). "
-            f"What they may call are the functions of these servers: {servers}. "
-            f"{_CALLS[is_script(language)]}; find functions with search, see one with describe. "
-            f"Limits of a run: {limits.timeout:g} s, {limits.calls} calls, {limits.output_bytes} "
-            f"bytes of output. "
-            "The value of a program is `result`, or its last expression. "
-            'describe("doorward") lists the helpers of `import doorward`: pages, files, errors.'
-        )
 
     async def servers(
         self,

@@ -65,27 +65,6 @@ _DEFAULT_SLOTS = 16
 _DEFAULT_WAIT_SECONDS = 30.0
 """Seconds that a run waits for a sandbox, for an executor that does not declare `wait`."""
 
-MAX_PACKAGES_NAMED = 20
-"""Packages named in a line of text; the structured answer names all."""
-
-
-def _told(executor: Mapping[str, Any]) -> str:
-    packages = executor["packages"]
-    words = [executor["language"]]
-    if packages:
-        words.append(
-            f"packages: {', '.join(packages[:MAX_PACKAGES_NAMED])}{' …' if len(packages) > MAX_PACKAGES_NAMED else ''}"
-        )
-    if executor["modules"]:
-        words.append(f"modules: {', '.join(executor['modules'])}")
-    if executor["shell"]:
-        words.append("a shell")
-    if not executor["files"]:
-        words.append("no files")
-    if executor["network"]:
-        words.append("with network")
-    return ", ".join(words)
-
 
 @cache
 def _of_python_alone() -> Mapping[str, str]:
@@ -244,10 +223,6 @@ class Executors:
             return "The operator must install one: `pip install doorward[standard]` brings one."
         more = "full CPython and packages" if language == PYTHON else f"more of {language}"
         return f"Or ask the operator for an executor that runs {more}."
-
-    def told(self) -> str:
-        """The abilities of each executor, in a few words."""
-        return "; ".join(f"{e['executor']}: {e.get('broken') or _told(e)}" for e in self.describe())
 
     def lacks(self, name: str, package: str) -> str:
         """A hint for a program that needs a package which this executor does not have."""

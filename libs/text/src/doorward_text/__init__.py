@@ -8,6 +8,7 @@ from doorward.exports import Exports
 _EXPORTS = Exports(
     __name__,
     {
+        "abilities": "capabilities executors_in_brief",
         "cards": "describe_class",
         "dialects": "dialect_of",
         "held_text": "MAX_TEXT_CHARS holds may_hold",

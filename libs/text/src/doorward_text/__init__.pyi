@@ -1,4 +1,6 @@
 # `make reference` writes this file.
+from doorward_text.abilities import capabilities as capabilities
+from doorward_text.abilities import executors_in_brief as executors_in_brief
 from doorward_text.cards import describe_class as describe_class
 from doorward_text.dialects import dialect_of as dialect_of
 from doorward_text.held_text import MAX_TEXT_CHARS as MAX_TEXT_CHARS
@@ -27,11 +29,13 @@ __all__ = [
     "MAX_TEXT_CHARS",
     "Text",
     "at",
+    "capabilities",
     "compact_json",
     "declared_list",
     "describe_class",
     "described",
     "dialect_of",
+    "executors_in_brief",
     "holds",
     "is_field_of_one",
     "items_of",

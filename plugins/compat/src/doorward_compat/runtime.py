@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import anyio.lowlevel
 from doorward import Function, UnknownName
 from doorward.configuration import module_name
+from doorward_text import capabilities
 
 if TYPE_CHECKING:
     from doorward import Gateway
@@ -28,6 +29,7 @@ class Runtime:
     """The helpers, `all` by name. Several names may mean one helper: every plain call can be awaited as well."""
 
     def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
         self._discovery, self._catalog, self._servers = gateway.discovery, gateway.catalog, gateway.servers
         self.all: dict[str, Callable[..., Awaitable[Any]]] = {
             **dict.fromkeys(("discovered_servers", "list_servers", "list_servers_sync"), self._discovered),
@@ -82,7 +84,7 @@ class Runtime:
         return found
 
     async def _summary(self, run: HelperContext) -> Any:
-        return self._discovery.capabilities(run.program.principal)
+        return capabilities(self._gateway, run.program.principal, run.program.language)
 
     # Tools as `mcp__server__tool`
 

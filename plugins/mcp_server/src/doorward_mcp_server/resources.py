@@ -8,6 +8,7 @@ from typing import Any
 import mcp_types as t
 from doorward import DoorwardError, Gateway
 from doorward.values import in_a_line
+from doorward_text import capabilities
 from mcp import MCPError
 
 CAPABILITIES = "doorward://capabilities"
@@ -45,7 +46,7 @@ async def read(gate: Gateway, uri: str, principal: str) -> t.ReadResourceResult:
     """The contents of a resource. Raises: MCPError (-32602), which says what to do, if there is no such resource."""
     try:
         if uri == CAPABILITIES:
-            return _text(uri, gate.capabilities(principal))
+            return _text(uri, capabilities(gate, principal))
         if uri.startswith(FUNCTIONS):
             function = uri.removeprefix(FUNCTIONS).replace("/", ".", 1)
             (card,) = await gate.get_functions([function], principal=principal)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from doorward import AgentTool, Outcome, ToolAnswer, ToolCaller
 from doorward.serving import indented
+from doorward_text import executors_in_brief
 
 from doorward_mcp_server.calling import read_on
 from doorward_mcp_server.found import found_lines
@@ -42,7 +43,7 @@ async def list_servers(caller: ToolCaller, cursor: str | None = None) -> ToolAns
         lines.append(
             f"{found['total']} in all; search_functions looks in all of them; more with cursor={found['cursor']!r}"
         )
-    lines.append(f"executors: {caller.gateway.executors.told() or 'none is installed'}")
+    lines.append(f"executors: {executors_in_brief(caller.gateway) or 'none is installed'}")
     return ToolAnswer(found, "\n".join(lines))
 
 

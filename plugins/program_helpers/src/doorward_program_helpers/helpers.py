@@ -13,7 +13,7 @@ from doorward import InvalidArguments, LimitExceeded, UnknownName
 from doorward.helping import call, handle
 from doorward.sandboxing import ARTEFACT_URI
 from doorward.values import aside
-from doorward_text import declared_list
+from doorward_text import capabilities, declared_list
 
 from doorward_program_helpers.contents import content_of
 from doorward_program_helpers.known_replies import known
@@ -131,7 +131,7 @@ class Helpers:
 
     async def capabilities(self, run: HelperContext) -> str:
         """What can be done here, in a paragraph: servers, executors, limits."""
-        return self._gateway.discovery.capabilities(run.program.principal, run.program.language)
+        return capabilities(self._gateway, run.program.principal, run.program.language)
 
     async def close_session(self, run: HelperContext) -> None:
         """End the session of this run, once its answer is there."""
