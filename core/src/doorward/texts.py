@@ -21,6 +21,7 @@ _EXPORTS = Exports(
         "data.wording": "MAX_KEY_CHARACTERS clean",
         "model.names": "class_name is_plain python_name",
         "model.programs": "Waiting",
+        "sandboxes.executors": "RENAMED_PACKAGES",
     },
 )
 __all__ = [*_EXPORTS.places]

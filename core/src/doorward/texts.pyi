@@ -35,6 +35,7 @@ from doorward.model.names import class_name as class_name
 from doorward.model.names import is_plain as is_plain
 from doorward.model.names import python_name as python_name
 from doorward.model.programs import Waiting as Waiting
+from doorward.sandboxes.executors import RENAMED_PACKAGES as RENAMED_PACKAGES
 
 __all__ = [
     "Answers",
@@ -48,6 +49,7 @@ __all__ = [
     "Mistakes",
     "Observation",
     "PARAMETERS",
+    "RENAMED_PACKAGES",
     "Reader",
     "TEXTS",
     "Waiting",

@@ -253,6 +253,7 @@ def test_the_command(project: Cli, doorward_host: Any) -> None:
 @pytest.mark.parametrize("action", ["probe", "build"])
 def test_the_command_without_an_executor(project: Cli, doorward_host: Any, action: str) -> None:
     """As `doctor` says it: nothing is no success."""
+    doorward_host.install_real("text")
     doorward_host.write("executor = []\nplugins = []")
     ended = project("sandbox", action)
     assert (ended.code, "no executor" in ended.err, "Installed but not configured: inprocess" in ended.err) == (

@@ -192,6 +192,12 @@ class FunctionTexts:
         """What to do about a module that a program asked for, and that there is not; "" if nothing is known."""
         return ""
 
+    def no_executor(self, begun: str = "", *, session: bool = False, language: str = PYTHON, module: str = "") -> str:
+        """What to do about a program that no executor could run; "" if nothing is known. `begun` is the executor that
+        has begun it and cannot go on; `session` says that the program belongs to a session there; `module` is one that
+        it wants to import."""
+        return ""
+
     def answers(self) -> Answers:
         """What keeps the answers of one run."""
         return Answers()

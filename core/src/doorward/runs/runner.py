@@ -261,7 +261,7 @@ class Runs:
         lines = [e.line for _, e in declined if isinstance(e, Unsupported) and e.line]
         message = "; ".join(f"{name}: {error}" for name, error in declined) or "no executor is configured"
         bound = session.executor if session else ""
-        advice = self._executors.advice(
+        advice = run.texts.no_executor(
             bound or (declined[-1][0] if run.made and declined else ""),
             session=bool(bound),
             language=program.language,

@@ -17,17 +17,16 @@ from doorward.config.install_hints import executors_of
 from doorward.config.settings import Config
 from doorward.data.languages import JAVASCRIPT, PYTHON, TYPESCRIPT
 from doorward.data.quoting import in_a_line
-from doorward.model.drivers import HasPackages, HasPaths, HasReady, HasSlots, HasWait, ReadsPrograms
+from doorward.model.drivers import HasReady, HasSlots, HasWait, ReadsPrograms
 from doorward.model.errors import DoorwardError, ExecutorError, PluginError, SandboxDied
 from doorward.model.executors import Capabilities, Executor, Sandbox
-from doorward.model.settings import Settings
 from doorward.plugins.hook_answers import conforming, expected
 
 if TYPE_CHECKING:
     from doorward.model.programs import Program
     from doorward.plugins.manager import Plugins
 
-_RENAMED = {
+RENAMED_PACKAGES: Mapping[str, str] = {
     "bs4": "beautifulsoup4",
     "cv2": "opencv-python-headless",
     "dateutil": "python-dateutil",
@@ -39,21 +38,13 @@ _RENAMED = {
     "sklearn": "scikit-learn",
     "yaml": "pyyaml",
 }
-_AS_THEY_ARE = [
-    "aiohttp", "attrs", "duckdb", "httpx", "httpx2", "jinja2", "lxml", "markdown", "matplotlib", "msgpack",
-    "networkx", "numpy", "openpyxl", "orjson", "pandas", "plotly", "polars", "psutil", "pyarrow", "pydantic",
-    "pypdf", "pytz", "requests", "rich", "scipy", "seaborn", "statsmodels", "sympy", "tabulate", "tqdm", "urllib3",
-    "websockets", "xlrd", "xlsxwriter",
-]  # fmt: skip
-DISTRIBUTIONS: Mapping[str, str] = _RENAMED | {name: name for name in _AS_THEY_ARE}
-"""Import names, each with its distribution. A hint names no other: a program may import any name, and
-anybody can publish a package that is called so."""
+"""Import names, each with its distribution, where that is called otherwise."""
 
 
 def modules_of(requirements: Iterable[str]) -> frozenset[str]:
     """The import names of packages that are required as for pip: `httpx[http2]>=0.27` is `httpx`."""
     names = {re.split(r"[^\w.-]", requirement, maxsplit=1)[0].lower().replace("_", "-") for requirement in requirements}
-    renamed = {module for module, distribution in _RENAMED.items() if distribution in names}
+    renamed = {module for module, distribution in RENAMED_PACKAGES.items() if distribution in names}
     return frozenset(renamed | {name.replace("-", "_") for name in names})
 
 
@@ -201,66 +192,6 @@ class Executors:
                 found |= modules_of(can.packages)
                 found |= {word for word, has in (("shell", can.shell), ("network", can.network)) if has}
         return self._granted.setdefault((language, *self.names), frozenset(found))
-
-    def advice(self, name: str = "", *, session: bool = False, language: str = PYTHON, module: str = "") -> str:
-        """A hint for a program that no executor could run. `name` is the executor that has begun it and cannot go on;
-        `session` says that the program belongs to a session there; `module` is one that it wants to import."""
-        others = [n for n in self.names if n != name] if session else self._after(name)
-        if name and (elsewhere := [n for n in others if self.may_run(n, language)]):
-            if session:
-                takers = " or ".join(elsewhere)
-                return f'Open a new session (session_id="new") whose first program needs this: {takers} may take it.'
-            return (
-                f"If this fails before any call, as an import at the top does, {elsewhere[0]} takes the program "
-                "(in a session: its first program)."
-            )
-        if adds := self._adds(module.partition(".")[0]):
-            return adds
-        others = [name for name in sorted(self.installed) if name not in self.names and self.may_run(name, language)]
-        if others:
-            return f"Installed but not configured: {', '.join(others)}; the operator can add it to `executor`."
-        if not self.names:
-            return "The operator must install one: `pip install doorward[standard]` brings one."
-        more = "full CPython and packages" if language == PYTHON else f"more of {language}"
-        return f"Or ask the operator for an executor that runs {more}."
-
-    def lacks(self, name: str, package: str) -> str:
-        """A hint for a program that needs a package which this executor does not have."""
-        full = isinstance(self._settings_of(name), HasPackages)
-        if not full and self._after(name):
-            return self.advice(name)
-        having = [e["executor"] for e in self.describe() if package in e.get("packages", ())]
-        if having:
-            return f"The executor {having[0]!r} has it: the operator can name that one first in `executor`."
-        if full:
-            command = f"doorward sandbox add {name} {DISTRIBUTIONS.get(package, 'PACKAGE')}"
-            return f"The operator can add packages: `{command}`, which writes `[executors.{name}] packages`."
-        return self.advice(module=package)
-
-    def _adds(self, module: str) -> str:
-        """How the operator adds a well-known package; empty for another one, or if no installed executor takes any."""
-        if module not in DISTRIBUTIONS:
-            return ""
-        takers = [name for name in sorted(self.installed) if self._takes_packages(name)]
-        command = " or ".join(f"`doorward sandbox add {name} {DISTRIBUTIONS[module]}`" for name in takers)
-        return command and f"The operator can add it: {command}."
-
-    def _takes_packages(self, name: str) -> bool:
-        try:
-            return isinstance(self._settings_of(name), HasPackages)
-        except DoorwardError:
-            return False
-
-    def shows_paths(self, name: str) -> bool:
-        """Whether the operator can show files of the machine to sandboxes of this executor."""
-        return isinstance(self._settings_of(name), HasPaths)
-
-    def _settings_of(self, name: str) -> Settings:
-        return self._plugins.settings("executor", name, self._loaded)
-
-    def _after(self, name: str) -> Sequence[str]:
-        """The executors that are tried after this one."""
-        return self.names[self.names.index(name) + 1 :] if name in self.names else ()
 
     def describe(self) -> list[dict[str, Any]]:
         """The capabilities of each executor, as it declares them."""

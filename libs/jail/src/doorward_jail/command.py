@@ -172,7 +172,7 @@ async def uses(executor: Executor) -> list[str]:
 def _chosen(gate: Gateway, name: str | None) -> list[str]:
     """The executor of this name, or all that the configuration names. Raises: ExecutorError if it names none."""
     if not (chosen := [name] if name else list(gate.executors.names)):
-        raise ExecutorError("no executor", hint=gate.executors.advice())
+        raise ExecutorError("no executor", hint=gate.catalog.texts.no_executor())
     return chosen
 
 

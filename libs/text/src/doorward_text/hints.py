@@ -11,6 +11,8 @@ from doorward.administration import qualified
 from doorward.sandboxing import ARTEFACT_URI
 from doorward.texts import is_script, nearest
 
+from doorward_text.executor_hints import lacks, shows_paths
+
 if TYPE_CHECKING:
     from doorward import Failure, Gateway
     from doorward.texts import FailedRun
@@ -104,11 +106,11 @@ def _of_the_sandbox(error: Failure, run: FailedRun, gateway: Gateway) -> str | N
             "A program may start no process here, for no control group would count the memory of more than one. "
             "Threads are allowed."
         )
-    if error.type == "FileNotFoundError" and _STARTS_PROCESS.search(code) and executors.shows_paths(executor):
+    if error.type == "FileNotFoundError" and _STARTS_PROCESS.search(code) and shows_paths(gateway, executor):
         return f"Commands are in a sandbox only where the operator shows them: `[executors.{executor}] paths`."
     if error.type == "ModuleNotFoundError" and (match := _NO_MODULE.search(text)):
         package = match[1].partition(".")[0]
-        return executors.lacks(executor, package) if run.names.server(match[1]) == package else None
+        return lacks(gateway, executor, package) if run.names.server(match[1]) == package else None
     if not can.network and (error.type in _NETWORK_ERRORS or _NETWORK_MESSAGE.search(text)):
         return "There is no network in a sandbox: call the functions of the catalog."
     if any(said in text for said in ("No space left on device", "Disk quota exceeded", "File too large")):

@@ -124,6 +124,11 @@ class Written(FunctionTexts):
 
         return hint_for(error, run, self._gateway)
 
+    def no_executor(self, begun: str = "", *, session: bool = False, language: str = "python", module: str = "") -> str:
+        from doorward_text.executor_hints import no_executor
+
+        return no_executor(self._gateway, begun, session=session, language=language, module=module)
+
     def idle(self, patterns: Sequence[str], principal: str) -> Sequence[str]:
         from doorward_text.idle_patterns import idle
 

@@ -240,7 +240,7 @@ def _templates(value: Any) -> Iterator[Any]:
 async def _executors(gate: Gateway) -> AsyncIterator[Check]:
     """Whether each executor runs a program. An executor that does not is checked no further."""
     if not gate.executors.names:
-        yield Check("no executor", False, gate.executors.advice())
+        yield Check("no executor", False, gate.catalog.texts.no_executor())
     works = []
     for name in list(gate.executors.names):
         gate.executors.names = [name]
