@@ -42,6 +42,12 @@ def asking(doorward_host: Any) -> None:
     doorward_host.install_real("runs")
 
 
+@pytest.fixture
+def lasting(doorward_host: Any) -> None:
+    """Runs that are always durable need a store that lasts."""
+    doorward_host.install_real("doorward-store-sqlite")
+
+
 @asynccontextmanager
 async def served(doorward_host: Any, config: str) -> AsyncIterator[tuple[Client, Any]]:
     """A server of its own in the state folder that all share, and a client of it."""
@@ -57,6 +63,7 @@ async def asked(client: Client, code: str, state: str | None = None) -> Any:
     return await client.session.call_tool("execute_code", {"code": code}, allow_input_required=True, **more)
 
 
+@pytest.mark.usefixtures("lasting")
 @pytest.mark.parametrize("era", ["auto", "legacy"])
 async def test_a_client_that_wants_progress_is_told_the_run(doorward_host: Any, era: str) -> None:
     """Before the first call goes out, with what to do; the numbers that follow grow."""
@@ -84,6 +91,7 @@ async def test_a_client_that_wants_progress_is_told_the_run(doorward_host: Any, 
     assert len(told) == 1
 
 
+@pytest.mark.usefixtures("lasting")
 async def test_resume_run_lists_and_gives_up(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """An agent that lost an answer finds the run, and is stopped if it sends its program again; it may decide that."""
     held, holds = asyncio.Event(), [True]
@@ -153,6 +161,7 @@ async def test_a_request_that_is_cancelled_ends_the_run_over_there(doorward_host
             await asyncio.sleep(0)
 
 
+@pytest.mark.usefixtures("lasting")
 async def test_an_answer_finds_the_run_of_a_server_that_is_gone(doorward_host: Any) -> None:
     """The run goes on in the next server, which asks once more; nobody else's answer does that."""
     config = ASKING.replace("plugins = []", ALWAYS)
