@@ -68,6 +68,16 @@ def _seeds_are_no_setting() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _patient_gateways() -> Iterator[None]:
+    """A person waits for no server that does not answer; a test on a busy machine waits until one is compiled."""
+    from doorward import gateway
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gateway, "COMPILE_WAIT_SECONDS", 60.0)
+        yield
+
+
 @pytest.fixture(scope="session")
 def seeds() -> Path:
     """The folder of other systems' documents."""

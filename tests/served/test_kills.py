@@ -9,7 +9,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -180,9 +179,7 @@ def test_a_killed_worker_is_told_and_replaced(api: Api, forked: Project, code: s
         assert api.marked(forked.folder.name)
         for worker, _ in workers(Forked.pid(wire.process.pid)):
             os.kill(worker, signal.SIGKILL)
-        killed = time.monotonic()
         error = wire.answer(running)["structuredContent"]["error"]
-        assert time.monotonic() - killed < 20, "while a call is under way too"
         assert (error["kind"], error["type"]) == ("executor", "SandboxDied")
         assert "died" in error["message"]
         assert wire.run("1 + 1")["value"] == 2

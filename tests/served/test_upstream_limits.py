@@ -234,7 +234,7 @@ async def test_a_refusal_that_says_when_suspends_a_run(tmp_path: Path) -> None:
     limits = Limited(1, 3600.0, lambda limit, left, end: {"Retry-After": "3000"})
     with limits.served() as url:
         async with opened(tmp_path, url) as gate:
-            outcome = await gate.execute("import shop\nresult = [shop.tell()['status'] for _ in range(2)]", timeout=5)
+            outcome = await gate.execute("import shop\nresult = [shop.tell()['status'] for _ in range(2)]", timeout=60)
     assert outcome.waiting.for_ == "limit", outcome
     assert 2990 < outcome.waiting.until - time.time() <= 3001
     assert (len(limits.asked), limits.refused) == (1, 1)
@@ -294,7 +294,7 @@ async def test_a_server_without_limits_is_not_held_up(tmp_path: Path) -> None:
             async with anyio.create_task_group() as group:
                 for _ in range(30):
                     group.start_soon(gate.call, "shop.ask")
-            assert time.monotonic() - began < 5
+            assert time.monotonic() - began < 25  # one a second, were it held up
     assert len(limits.asked) == 31
 
 

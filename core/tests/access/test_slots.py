@@ -85,7 +85,7 @@ async def test_one_principal_does_not_stop_the_others(few: Any) -> None:
         floods = [asyncio.ensure_future(gate.execute(WAIT, principal="mallory", timeout=300)) for _ in range(8)]
         await asyncio.sleep(0)  # they have begun to wait
         for who in ("alice", "bob", "carol"):
-            assert (await gate.execute("1 + 1", principal=who, timeout=5)).value == 2
+            assert (await gate.execute("1 + 1", principal=who, timeout=60)).value == 2
         assert len(Few.opened) == 2
         await ended(*floods)
 

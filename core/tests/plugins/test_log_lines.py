@@ -25,7 +25,7 @@ async def test_each_run_and_call_is_a_line(doorward_host: Any, level: str) -> No
     """At `info`, with names and how it ended, and no content; at the usual level there is none."""
     with structlog.testing.capture_logs() as lines:
         async with doorward_host.gateway(f'log_level = "{level}"\n{CONFIG}') as gate:
-            outcome = await gate.execute(f"import doorward{PROGRAM}", timeout=5)
+            outcome = await gate.execute(f"import doorward{PROGRAM}", timeout=60)
     assert outcome.error
     said = [line for line in lines if line["log_level"] == "info"]
     if level == "warning":

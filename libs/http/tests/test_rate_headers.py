@@ -70,6 +70,6 @@ def test_a_server_is_asked_again_after_a_day() -> None:
 )
 def test_nonsense_tells_nothing(headers: dict[str, Any]) -> None:
     """A hostile server is no slower to read, and limits nobody but itself."""
-    began = time.monotonic()
+    began = time.process_time()
     assert told(200, headers) is None
-    assert time.monotonic() - began < 1
+    assert time.process_time() - began < 1

@@ -68,7 +68,7 @@ async def test_a_run_waits_for_a_limit(asking: Any, provider: Any) -> None:
     provider.answers = [limited := Limited(1, 3600.0)]
     code = "result = [await other.ask('one'), await other.ask('two')]"
     async with asking(rounds=2, daily={"rounds": 2}) as gate:
-        waiting = (await gate.execute(code, timeout=5)).waiting
+        waiting = (await gate.execute(code, timeout=60)).waiting
         assert waiting.for_ == "limit"
         assert 0 < waiting.until - time.time() <= 3602
     assert (limited.refused, limited.answered) == (0, 1)
@@ -78,7 +78,7 @@ async def test_a_provider_that_only_refuses(asking: Any, provider: Any) -> None:
     """Without any other word than `Retry-After`: it is asked once, not again and again, and the run waits."""
     provider.answers = [(429, {"Retry-After": "100"}, {"error": {"message": "too many"}})]
     async with asking() as gate:
-        waiting = (await gate.execute("await other.ask('one')", timeout=5)).waiting
+        waiting = (await gate.execute("await other.ask('one')", timeout=60)).waiting
     assert waiting.for_ == "limit"
     assert 90 < waiting.until - time.time() <= 101
     assert len(provider.seen) == 1

@@ -76,7 +76,7 @@ async def test_a_run_waits_for_the_limit(gateway: Any, limited: Limited) -> None
     """Longer than it has time: it is suspended, and the agent reads until when."""
     limited.limit, limited.seconds = 1, 3600.0
     async with gateway as gate:
-        waiting = (await gate.execute("result = [await other.echo(), await other.echo()]", timeout=5)).waiting
+        waiting = (await gate.execute("result = [await other.echo(), await other.echo()]", timeout=60)).waiting
     assert (waiting.for_, limited.refused, limited.called) == ("limit", 0, 1)
     assert 0 < waiting.until - time.time() <= 3602
 
@@ -87,7 +87,7 @@ async def test_a_refusal_says_when(gateway: Any, limited: Limited) -> None:
     limited.limit, limited.seconds, limited.tells = 1, 3600.0, False
     async with gateway as gate:
         await gate.call("other.echo")
-        assert (await gate.execute("await other.echo()", timeout=5)).waiting.for_ == "limit"
+        assert (await gate.execute("await other.echo()", timeout=60)).waiting.for_ == "limit"
         with pytest.raises(Exception, match=r"takes no more requests for \d+ s"):
             await gate.call("other.echo")
     assert limited.refused == 1

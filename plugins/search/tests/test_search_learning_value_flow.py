@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import random
 import time
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from doorward import Function
@@ -94,12 +93,17 @@ def test_a_record_is_bounded() -> None:
     assert len(record.functions) == 100
 
 
-@pytest.mark.slow
+class Untouched(list[object]):
+    """An answer that nobody may look into."""
+
+    def __iter__(self) -> NoReturn:
+        raise AssertionError
+
+    __len__ = __getitem__ = __eq__ = __repr__ = __reduce_ex__ = __iter__  # type: ignore[assignment]
+
+
 def test_a_call_waits_for_next_to_nothing() -> None:
-    """What it costs a call with a hundred items of ten fields is far below 0.3 ms; the rest is done after the run."""
-    answer = [{f"field{f}": random.random() for f in range(10)} for _ in range(100)]
-    record = RunRecord("local")
-    started = time.perf_counter()
-    for _ in range(MAX_CALLS):
-        record.called(LIST, {"page": 1}, answer, 20_000)
-    assert (time.perf_counter() - started) / MAX_CALLS < 0.0003
+    """Whatever it is answered, that is looked at after the run."""
+    answer, record = Untouched(), RunRecord("local")
+    record.called(LIST, {"page": 1}, answer, 20_000)
+    assert record.calls[0].answer is answer
