@@ -69,11 +69,13 @@ class JournalRecordings:
     async def recording(self, code: str, principal: str) -> str | None:
         store = self._runs.journals.store
         for each in await store.all(principal):
-            if each.state == "ended" and each.ok and each.given.code == code and not each.given.plan:
+            if each.state == "ended" and each.ok and not each.given.plan:
                 with suppress(DoorwardError):
-                    stored = await store.show(each.given.run)
+                    stored = await store.show(each.given.run)  # a list has no programs
                     ends = StoredJournal.read(stored).ends
-                    if all(entry.error is not None or entry.reply is not None for entry in ends):
+                    if stored.given.code == code and all(
+                        entry.error is not None or entry.reply is not None for entry in ends
+                    ):
                         return recording_of(stored)
         return None
 
