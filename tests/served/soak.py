@@ -126,6 +126,9 @@ class Book:
     resumed: Counter[str] = field(default_factory=Counter)
     """How runs ended that the operator resumed."""
 
+    resumed_programs: set[str] = field(default_factory=set)
+    """What the operator resumed: their end comes after the answer that a client got, and may be another."""
+
     errors: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
     """Answers that no fault explains."""
@@ -243,6 +246,7 @@ class Soak:
                 break
         error = (outcome.get("error") or {}).get("type")
         self.book.resumed[f"{error or 'ok'}"] += 1
+        self.book.resumed_programs.add(_hash(shown["code"]))
         if outcome.get("ok") and outcome["value"] != kind.answer:
             self.book.wrong.append(f"{kind.name}, resumed: {json.dumps(outcome)[:600]}")
         if outcome.get("ok") and (lost := kind.names(_number(shown["code"])) - self.written().keys()):
