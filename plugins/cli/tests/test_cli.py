@@ -229,6 +229,18 @@ def test_init_writes_what_can_be_used(cli: Cli, doorward_host: Any) -> None:
     assert env.read_text() == "A=1"
 
 
+def test_init_keeps_what_it_overwrites(cli: Cli, doorward_host: Any) -> None:
+    """In copies beside the file, each under its own name, for its owner alone."""
+    doorward_host.write("# the first\n")
+    said = cli("init", "--force").out
+    assert cli("init", "--force").code == 0
+    copies = sorted(doorward_host.folder.glob("doorward.toml.*"), key=lambda file: len(file.name))
+    assert any("# the first" in file.read_text() for file in copies)
+    assert len(copies) == 2
+    assert any(file.name in said for file in copies)
+    assert {stat.S_IMODE(file.stat().st_mode) for file in copies} == {0o600}
+
+
 class SpecSettings(Settings):
     spec: str
     fixes: list[str] = Field([], json_schema_extra={"format": "path"})

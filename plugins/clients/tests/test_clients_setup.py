@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
 from click.testing import CliRunner
-from doorward import Settings
+from doorward import Failure, Outcome, Settings
+from doorward_cli import Project
 from doorward_clients import importing, questions, setup
 
 KEY = "sk-of-nobody"
@@ -42,8 +44,10 @@ def answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     file = tmp_path / "doorward.toml"
     file.write_text('executor = "monty"  # mine\n[limits]\ncalls = 50\n')
 
-    def run(*answers: str) -> tuple[str, dict[str, Any]]:
-        ran = CliRunner().invoke(setup.setup, ["--config", str(file)], input="".join(f"{each}\n" for each in answers))
+    def run(*answers: str, options: Sequence[str] = ()) -> tuple[str, dict[str, Any]]:
+        ran = CliRunner().invoke(
+            setup.setup, ["--config", str(file), *options], input="".join(f"{each}\n" for each in answers)
+        )
         assert ran.exit_code == 0, ran.output
         return ran.output, tomllib.loads(file.read_text())
 
@@ -64,6 +68,49 @@ def test_enter_leaves_all_as_it_is(answered: Any) -> None:
         "[ignored]",
     ):
         assert question in said
+
+
+def test_a_reset_begins_anew(answered: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was configured is in a copy, and the questions are asked as the first time."""
+
+    def begin(project: Any, tell: Any) -> list[Path]:
+        project.config.write_text('executor = "nsjail"\n')
+        tell("wrote what was there before to a copy")
+        return [project.config]
+
+    monkeypatch.setattr(setup, "begin", begin)
+    said, written = answered("", "", "", "", "", "", "", options=["--reset"])
+    assert "what was there before" in said
+    assert written == {"executor": "nsjail"}
+
+
+def test_a_first_program_tells_of_a_sandbox_that_fails(
+    answered: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After servers were compiled, a program runs; that it failed is said, with what to do, and ends nothing."""
+    monkeypatch.setattr(setup, "servers_of", lambda project: {"one": {}})
+    for outcome, says in (
+        (Outcome(True, value=42, executor="monty"), "A first program ran in monty"),
+        (Outcome(False, error=Failure("executor", "Broken", "no sandbox")), "a first program failed: no sandbox"),
+    ):
+        monkeypatch.setattr(Project, "gateway", lambda project, ready, given=outcome: Gate(given))
+        said, _ = answered("n")
+        assert says in said
+
+
+class Gate:
+    """A gateway whose programs end like this."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        self._outcome = outcome
+
+    async def __aenter__(self) -> Gate:
+        return self
+
+    async def __aexit__(self, *error: object) -> None: ...
+
+    async def execute(self, code: str) -> Outcome:
+        return self._outcome
 
 
 def test_a_no_asks_nothing(answered: Any) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
+from itertools import chain, count
 from pathlib import Path
 
 import anyio
@@ -25,7 +27,7 @@ _SCHEMA = "doorward.schema.json"
 
 @click.command()
 @common
-@click.option("--force", is_flag=True, help="Overwrite the file if there is one.")
+@click.option("--force", is_flag=True, help="Overwrite the file if there is one; a copy of it is kept.")
 @click.option(
     "--from-environment",
     is_flag=True,
@@ -58,8 +60,8 @@ def init(project: Project, force: bool, from_environment: bool) -> None:
 
 def begin(project: Project, tell: Callable[[str], object] = bool) -> list[Path]:
     """Write a configuration to start from, with the executors that work here, its JSON Schema for editors, and its
-    `.env`. `tell` is called with what is to be said of executors. Returns: the files that were written. Raises:
-    ConfigError."""
+    `.env`. A configuration that is there is copied first. `tell` is called with what is to be said of that, and of
+    executors. Returns: the files that were written. Raises: ConfigError."""
     from doorward.administration import Plugins
     from doorward.configuration import find_index
 
@@ -69,6 +71,8 @@ def begin(project: Project, tell: Callable[[str], object] = bool) -> list[Path]:
         step("which executors work here")
         chosen = anyio.run(choose, project)
     schema = project.config.with_name(_SCHEMA)
+    if project.config.is_file():
+        tell(f"wrote what was there before to {_copied(project.config)}")
     change_config(project, f"#:schema {_SCHEMA}\n{starter(chosen.names)}")
     write_file(schema, json.dumps(whole(Plugins(find_index()))).encode())
     if chosen.names:
@@ -76,3 +80,14 @@ def begin(project: Project, tell: Callable[[str], object] = bool) -> list[Path]:
     for why in chosen.broken.values():
         tell(f"left out, for it does not work here: {why}")
     return [project.config, schema, *write_env(project.config.parent / ".env")]
+
+
+def _copied(file: Path) -> Path:
+    """Copy a file beside itself, under a name that no copy has; only its owner can read it. Returns: the copy."""
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    names = (
+        file.with_name(f"{file.name}.{stamp}{more}") for more in chain([""], (f"-{number}" for number in count(2)))
+    )
+    copy = next(name for name in names if not name.exists())
+    write_file(copy, file.read_bytes(), private=True)
+    return copy

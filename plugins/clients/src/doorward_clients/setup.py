@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import anyio
 import click
 from doorward import ConfigError
 from doorward_cli import Project, begin, client_command, common, compile_now, say, servers_of
@@ -29,17 +30,19 @@ from doorward_clients.planning import printable
 @click.option(
     "--move", is_flag=True, help="Take servers that Doorward has out of the clients that are connected, without asking."
 )
+@click.option("--reset", is_flag=True, help="Begin with a new configuration; a copy of the one that is there is kept.")
 @click.option("--yes", is_flag=True, help="Ask nothing: take over every server, and connect only what --connect names.")
-def setup(project: Project, clients: tuple[str, ...], move: bool, yes: bool) -> int:
+def setup(project: Project, clients: tuple[str, ...], move: bool, reset: bool, yes: bool) -> int:
     """Set up Doorward: choose where programs run, their limits, their model and what waits for a person; take over the
-    servers that MCP clients have, compile them, connect the clients, and take those servers out there.
+    servers that MCP clients have, compile them, run a first program, connect the clients, and take those servers out
+    there.
 
     It asks before each step, and may be run again. Compiling starts the servers that were taken over.
     """
     asks = not yes
     if asks and (project.json or not at_a_terminal()):
         raise click.UsageError("there is nobody to ask: --yes takes over and starts every server that was found")
-    new = not project.config.exists()
+    new = reset or not project.config.exists()
     if new:
         for file in begin(project, lambda line: say(line, err=project.json)):
             say(f"wrote {file}", err=project.json)
@@ -49,6 +52,8 @@ def setup(project: Project, clients: tuple[str, ...], move: bool, yes: bool) -> 
     code = carry_out(plan, search, dry_run=False, yes=not asks, compile_too=False)
     if servers_of(project):
         code = compile_now(project, ()) or code
+        if not code:
+            anyio.run(_first_program, project)
     ours: set[str] = set()
     for client, scope, file in here(Machine.here()):
         try:
@@ -60,6 +65,17 @@ def setup(project: Project, clients: tuple[str, ...], move: bool, yes: bool) -> 
             say(f"warning: {printable(str(error))}", err=True)
             code = 1
     return code
+
+
+async def _first_program(project: Project) -> None:
+    """Run a program that needs no server, so that a sandbox that does not work is seen now and not by an agent."""
+    async with project.gateway(ready=False) as gate:
+        outcome = await gate.execute("result = 6 * 7")
+    if outcome.error is None:
+        told = f"A first program ran in {outcome.executor}. Next: ask your agent, or doorward search WORDS"
+    else:
+        told = f"warning: a first program failed: {outcome.error.message}\nNext: doorward doctor says why"
+    say(told, err=True)
 
 
 def _connect(project: Project, client: Client, file: Path, *, wanted: bool, asks: bool) -> bool:
