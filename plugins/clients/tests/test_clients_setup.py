@@ -31,6 +31,21 @@ class Installed:
         return [SimpleNamespace(point=SimpleNamespace(load=lambda: SimpleNamespace(Settings=Model)))]
 
 
+class Gate:
+    """A gateway whose programs end like this."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        self._outcome = outcome
+
+    async def __aenter__(self) -> Gate:
+        return self
+
+    async def __aexit__(self, *error: object) -> None: ...
+
+    async def execute(self, code: str) -> Outcome:
+        return self._outcome
+
+
 @pytest.fixture
 def answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Runs `setup` with a configuration, in a home without clients; a person at the terminal gives these answers."""
@@ -38,6 +53,7 @@ def answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         monkeypatch.setattr(module, "at_a_terminal", lambda: True)
     monkeypatch.setattr(questions, "find_index", Installed)
     monkeypatch.setattr(setup, "compile_now", lambda project, names: 0)
+    monkeypatch.setattr(Project, "gateway", lambda project, ready: Gate(Outcome(True, value=42, executor="monty")))
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     monkeypatch.chdir(tmp_path)
@@ -96,21 +112,6 @@ def test_a_first_program_tells_of_a_sandbox_that_fails(
         monkeypatch.setattr(Project, "gateway", lambda project, ready, given=outcome: Gate(given))
         said, _ = answered("n")
         assert says in said
-
-
-class Gate:
-    """A gateway whose programs end like this."""
-
-    def __init__(self, outcome: Outcome) -> None:
-        self._outcome = outcome
-
-    async def __aenter__(self) -> Gate:
-        return self
-
-    async def __aexit__(self, *error: object) -> None: ...
-
-    async def execute(self, code: str) -> Outcome:
-        return self._outcome
 
 
 def test_a_no_asks_nothing(answered: Any) -> None:
