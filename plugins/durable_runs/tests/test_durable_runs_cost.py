@@ -53,7 +53,7 @@ async def test_a_journal_costs_a_call_next_to_nothing(doorward_host: Any) -> Non
                 run, journals = journaled(gate, store, durable)
                 await run.call(*call)
                 counts = []
-                for _ in range(3):  # what is counted besides, of caches that are filled, is not of a call
+                for _ in range(7):  # what is counted besides, of caches that are filled, is not of a call
                     store.asked.clear()
                     with counted_functions() as calls:
                         await run.call(*call)
