@@ -58,7 +58,7 @@ def test_a_server_and_its_options(loaded: Loader) -> None:
         ("[limits]\ntimout = 3", r"unknown key 'limits.timout'; did you mean 'timeout'\?"),
         (
             "[limits]\nzzzzzz = 3",
-            "unknown key 'limits.zzzzzz'; known: asking, calls, .*, sessions, timeout$",
+            "unknown key 'limits.zzzzzz'; known: asking, calls, .*, sessions, timeout \\(line 2\\)$",
         ),
         ("zzzzzz = 3", "unknown key 'zzzzzz'; known: .*cache, caches, capabilities, .*executor, "),
         ("[limits]\ntimeout = -1", "limits.timeout: Input should be greater than 0"),

@@ -156,7 +156,8 @@ def load(
         raise ConfigError(
             f"is {what}, so it cannot hold variables", place=str(dotenv), hint="Remove it, or write lines NAME=value."
         )
-    secrets = Secrets(dotenv, folder=file.resolve().parent, environ=environ)
+    written = file if text is None else None
+    secrets = Secrets(dotenv, folder=file.resolve().parent, environ=environ, file=written)
     return _loaded(file, now, secrets, find_managed(), options or {}, index)
 
 

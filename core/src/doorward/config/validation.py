@@ -26,13 +26,14 @@ def validate(
     also: Iterable[str] = (),
     of: str = "",
 ) -> T:
-    """Validate `data` by `model`. All errors of pydantic become one ConfigError with the place, the keys and similar
-    names, which may come from `also`: keys that are allowed beside those of the model. `of` is the plugin whose model
-    it is.
+    """Validate `data` by `model`. All errors of pydantic become one ConfigError with the place, the keys, their lines
+    and similar names, which may come from `also`: keys that are allowed beside those of the model. `of` is the plugin
+    whose model it is.
 
     Raises: ConfigError; MissingSecret if the only errors are missing variables.
     """
     from doorward.config.environment import variable_of
+    from doorward.config.lines import line_of
     from doorward.secrets.store import Secrets
 
     try:
@@ -41,10 +42,12 @@ def validate(
         variables = [
             variable_of(place, e["loc"], secrets) if isinstance(secrets, Secrets) else "" for e in error.errors()
         ]
-        wrong = [
-            f"{variable}: {explain(model, e, also)}" if variable else explain(model, e, also)
-            for variable, e in zip(variables, error.errors(), strict=True)
-        ]
+        file = secrets.file if isinstance(secrets, Secrets) else None
+        wrong = []
+        for variable, e in zip(variables, error.errors(), strict=True):
+            line = line_of(file, place, e["loc"], missing=e["type"] == "missing") if file and not variable else 0
+            said = f"{variable}: " * bool(variable) + explain(model, e, also)
+            wrong.append(f"{said} (line {line})" if line else said)
         place = "the environment" if all(variables) else place
         kind = MissingSecret if {e["type"] for e in error.errors()} == {"missing_variable"} else ConfigError
         hint = f"These are settings of {of}." if of and kind is ConfigError else None

@@ -20,7 +20,7 @@ class OwnedSecrets(Secrets):
         self, shared: Secrets, whose: Owner, own: Callable[[str], Template | str | None] | None = None
     ) -> None:
         """`own` returns a secret of the principal by its key, for `${principal:KEY}`."""
-        self._shared, self._whose, self._own = shared, whose, own
+        self._shared, self._whose, self._own, self.file = shared, whose, own, shared.file
 
     def variables(self, prefix: str) -> dict[str, str]:
         return self._shared.variables(prefix)

@@ -45,9 +45,12 @@ class Secrets(Scrubber):
         folder: Path | None = None,
         environ: Mapping[str, str] | None = None,
         resolve: Callable[[str, str], str | None] | None = None,
+        file: Path | None = None,
     ) -> None:
-        """`folder`: where relative paths of `${file:…}` start; if not given, the folder of `.env`."""
+        """`folder`: where relative paths of `${file:…}` start; if not given, the folder of `.env`. `file`: the
+        configuration, of which errors name lines."""
         super().__init__()
+        self.file = file
         self.env_file = dotenv
         self._dotenv = CachedFile(dotenv, _variables, MAX_DOTENV_BYTES) if dotenv else None
         self._folder = folder or (dotenv.parent if dotenv else Path())
