@@ -164,10 +164,25 @@ def test_a_program_waits_for_a_look_when_its_functions_change(cli: Cli, saved: s
     assert "no record of a saved program" in cli("programs", "run", saved).err
 
 
+def test_one_that_cannot_be_read_is_told_and_removed(cli: Cli, saved: str, keeping: Any) -> None:
+    """Beside the others, which are there."""
+    (keeping.folder / "programs/torn.py").write_text(CODE)
+    (keeping.folder / "programs/torn.json").write_text("{")
+    states = {each["name"]: each["state"] for each in cli("programs", "list", "--json").json["programs"]}
+    assert states[saved] == "ready"
+    assert "this is no record of a saved program; Save it again." in states["torn"]
+    tested = cli("programs", "test", "--json")
+    assert (tested.code, tested.json["programs"][saved]) == (1, "")
+    assert "no record" in tested.json["programs"]["torn"]
+    assert cli("programs", "forget", "torn").code == 0
+    assert [each["name"] for each in cli("programs", "list", "--json").json["programs"]] == [saved]
+
+
 def test_a_refresh_names_the_programs_that_it_breaks(
-    cli: Cli, kept: str, saved: str, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, kept: str, saved: str, keeping: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Saved ones, and those in the cache; none of a change that leaves what it uses as it is."""
+    """Saved ones, and those in the cache; none of a change that leaves what it uses as it is. One that cannot be read
+    hides no other."""
     compile_before = Weather.compile
 
     async def compile_now(source: Weather) -> Compiled:
@@ -182,6 +197,8 @@ def test_a_refresh_names_the_programs_that_it_breaks(
     async def fingerprint(source: Weather) -> str:
         return "v2"
 
+    (keeping.folder / "programs/torn.py").write_text(CODE)
+    (keeping.folder / "programs/torn.json").write_text("{")
     assert cli("refresh", "--check", "--json").json["programs"] == []
     monkeypatch.setattr(Weather, "compile", compile_now)
     monkeypatch.setattr(Weather, "fingerprint", fingerprint)

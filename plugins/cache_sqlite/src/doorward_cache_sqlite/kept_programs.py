@@ -12,7 +12,7 @@ from functools import partial
 from hashlib import blake2b
 from typing import Any, Protocol, runtime_checkable
 
-from doorward import Cache, Gateway, InvalidProgram, Outcome, Program, UnknownName, Unsupported, log
+from doorward import Cache, ConfigError, Gateway, InvalidProgram, Outcome, Program, UnknownName, Unsupported, log
 from doorward.administration import Unfit, dump_json, expected, json_digest
 from doorward.sandboxing import CachedProgram, json_type
 
@@ -96,7 +96,12 @@ class KeptPrograms:
     async def using(self, functions: Collection[str]) -> Sequence[Mapping[str, Any]]:
         """See `doorward.sandboxing.KeepsPrograms`."""
         cache = self._made()
-        saved = [(self.saved.require(name, ""), what_helps(name)) for name in self.saved.names()]
+        saved = []
+        for name in self.saved.names():
+            try:
+                saved.append((self.saved.require(name, ""), what_helps(name)))
+            except ConfigError as error:
+                log.warning("saved_program_unreadable", program=name, why=error.message, hint=error.hint)
         listed: Sequence[CachedProgram] = await cache.all() if isinstance(cache, ListsPrograms) else ()
         others = [(program, "Its agent runs it again with execute_code.") for program in listed]
         return [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 import click
 from click.core import ParameterSource
-from doorward import LOCAL, DoorwardError, Failure, Gateway, Outcome
+from doorward import LOCAL, ConfigError, DoorwardError, Failure, Gateway, Outcome
 from doorward.recording import RECORDINGS
 from doorward.sandboxing import CachedProgram, json_type
 from doorward_cli import Project, common, print_json, say, table, tell
@@ -34,7 +35,11 @@ def list_(project: Project) -> None:
     async def read(kept: KeptPrograms, gate: Gateway) -> list[dict[str, Any]]:
         found = []
         for name in kept.saved.names():
-            program = kept.saved.require(name, LOCAL)
+            try:
+                program = kept.saved.require(name, LOCAL)
+            except ConfigError as error:
+                found.append({"name": name, "summary": "", "params": {}, "state": _text(error)})
+                continue
             found.append({"name": name, "summary": program.description, "params": {**program.params},
                           "state": _state(kept, program)})  # fmt: skip
         return found
@@ -101,7 +106,11 @@ def test(project: Project, names: tuple[str, ...], accept: bool, record: bool) -
     async def check(kept: KeptPrograms, gate: Gateway) -> dict[str, str]:
         wrong = {}
         for name in names or kept.saved.names():
-            program = kept.saved.require(name, LOCAL)
+            try:
+                program = kept.saved.require(name, LOCAL)
+            except ConfigError as error:
+                wrong[name] = _text(error)
+                continue
             wrong[name] = await _recorded(kept, gate, program) if record else ""
             wrong[name] = wrong[name] or await _failure(kept, gate, program)
             if accept and not wrong[name]:
@@ -124,8 +133,11 @@ def forget(project: Project, names: tuple[str, ...]) -> None:
     """Remove the saved programs NAMES: their scripts and their recorded tests."""
 
     async def remove(kept: KeptPrograms, gate: Gateway) -> list[str]:
-        for program in [kept.saved.require(name, LOCAL) for name in names]:
-            kept.saved.remove(program.cache_id)
+        for name in names:
+            with suppress(ConfigError):  # what cannot be read can be removed
+                kept.saved.require(name, LOCAL)
+        for name in names:
+            kept.saved.remove(name)
         return [*names]
 
     removed = with_kept(project, remove)
