@@ -62,7 +62,8 @@ def test_a_program_becomes_a_script(cli: Cli, saved: str, keeping: Any) -> None:
     file = keeping.folder / "programs" / "forecast.py"
     assert file.read_text() == f'#!/usr/bin/env -S doorward programs run\n"""Forecast of a town"""\n\n{TYPED}'
     assert os.access(file, os.X_OK)
-    assert file.with_suffix(".json").stat().st_mode & 0o077 == 0
+    for beside in (".json", ".recording.json"):
+        assert file.with_suffix(beside).stat().st_mode & 0o077 == 0
     shown = cli("programs", "run", saved, "--help").out
     assert "Forecast of a town" in shown
     assert '--city STRING   [default: "Oslo"]' in shown
@@ -119,7 +120,8 @@ def test_a_script_runs_wherever_it_lies(cli: Cli, saved: str, keeping: Any) -> N
 
 def test_what_has_no_test_gets_one(cli: Cli, saved: str, keeping: Any) -> None:
     """A script that was copied or edited is run, and tested on these answers from then on."""
-    (keeping.folder / "programs" / "forecast.json").unlink()
+    for file in ("forecast.json", "forecast.recording.json"):
+        (keeping.folder / "programs" / file).unlink()
     told = cli("programs", "test")
     assert (told.code, told.out.strip()) == (
         1, "forecast: no run of it is recorded: doorward programs test forecast --record makes and records one",

@@ -192,17 +192,17 @@ async def _recorded(kept: KeptPrograms, gate: Gateway, program: CachedProgram) -
         return _text(outcome.error)
     uses = {call["function"]: kept.saved.hash(call["function"]) for call in outcome.calls}
     recording = await recordings.recording(program.code, LOCAL)
-    kept.saved.save(program.cache_id, program.code, Record(uses, program.functions, recording))
+    kept.saved.save(program.cache_id, program.code, Record(uses, program.functions), recording)
     return ""
 
 
 async def _failure(kept: KeptPrograms, gate: Gateway, program: CachedProgram) -> str:
     """Why the test of a program fails; "" if it passes."""
-    recording = kept.saved.record(program.cache_id).recording
     recordings = gate.services.get(RECORDINGS)
-    if recording is None or recordings is None:
-        return f"no run of it is recorded: doorward programs test {program.cache_id} --record makes and records one"
     try:
+        recording = kept.saved.recording(program.cache_id)
+        if recording is None or recordings is None:
+            return f"no run of it is recorded: doorward programs test {program.cache_id} --record makes and records one"
         outcome, recorded = await recordings.replay(recording, program.code)
     except DoorwardError as error:
         return _text(error)

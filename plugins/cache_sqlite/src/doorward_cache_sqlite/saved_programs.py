@@ -1,7 +1,7 @@
 """Programs with a name: scripts in the folder `programs` beside the configuration, each with a record beside it.
 
 The script is the program: who edits it changes what runs. The record says which functions it uses, each with the hash
-of its schema at that time, and has the recorded answers of a run.
+of its schema at that time. The recorded answers of a run, for its test, have a file of their own: searches read records.
 """
 
 from __future__ import annotations
@@ -40,12 +40,10 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What is known of a saved program beside its text. `functions` limits what it may call, `recording` is for its
-    test."""
+    """What is known of a saved program beside its text. `functions` limits what it may call."""
 
     uses: Mapping[str, str] = field(default_factory=dict)
     functions: tuple[str, ...] | None = None
-    recording: str | None = None
 
 
 class SavedPrograms:
@@ -103,29 +101,34 @@ class SavedPrograms:
         try:
             said = json.loads(_read(file))
             functions = said.get("functions")
-            return Record(said["uses"], functions and tuple(functions), said.get("recording"))
+            return Record(said["uses"], functions and tuple(functions))
         except (ValueError, LookupError, TypeError, AttributeError):
             raise ConfigError("this is no record of a saved program", place=str(file), hint="Save it again.") from None
 
-    def save(self, name: str, text: str, record: Record) -> Path:
-        """Write a script that can be started, and its record, which only its owner can read. Returns: the script."""
+    def recording(self, name: str) -> str | None:
+        """The recorded run of a saved program, if there is one. Raises: ConfigError if it cannot be read."""
+        file = self._recording_file(name)
+        return _read(file) if file.is_file() else None
+
+    def save(self, name: str, text: str, record: Record, recording: str | None = None) -> None:
+        """Write a script that can be started, its record, and a recorded run, which only its owner can read."""
         self.folder.mkdir(parents=True, exist_ok=True)
         file = self.file(name)
         write_file(file, text.encode())
         file.chmod(0o755)
-        said = {"uses": {**record.uses}, "functions": record.functions, "recording": record.recording}
-        write_file(self._record_file(name), json.dumps(said, indent=1, ensure_ascii=False).encode(), private=True)
-        return file
+        self._save_record(name, record)
+        self._recording_file(name).unlink(missing_ok=True)
+        if recording is not None:
+            write_file(self._recording_file(name), recording.encode(), private=True)
 
     def accept(self, name: str) -> None:
         """Take the functions that a program uses as they are now."""
         record = self.record(name)
-        accepted = replace(record, uses={function: self.hash(function) for function in record.uses})
-        self.save(name, _read(self.file(name)), accepted)
+        self._save_record(name, replace(record, uses={function: self.hash(function) for function in record.uses}))
 
     def remove(self, name: str) -> None:
         """Forget a saved program."""
-        for file in (self.file(name), self._record_file(name)):
+        for file in (self.file(name), self._record_file(name), self._recording_file(name)):
             file.unlink(missing_ok=True)
 
     async def find(self, queries: Sequence[str], principal: str) -> list[dict[str, Any]]:
@@ -153,8 +156,15 @@ class SavedPrograms:
         server, _, name = qualified.partition(".")
         return self._gateway.catalog.schema_hash(server, name)
 
+    def _save_record(self, name: str, record: Record) -> None:
+        said = {"uses": {**record.uses}, "functions": record.functions}
+        write_file(self._record_file(name), json.dumps(said, indent=1, ensure_ascii=False).encode(), private=True)
+
     def _record_file(self, name: str) -> Path:
         return self.file(name).with_suffix(".json")
+
+    def _recording_file(self, name: str) -> Path:
+        return self.file(name).with_suffix(".recording.json")
 
 
 def _read(file: Path) -> str:

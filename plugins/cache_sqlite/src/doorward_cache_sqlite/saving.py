@@ -52,7 +52,7 @@ def save(project: Project, cache_id: str, name: str, description: str, record: b
             _show(text, calls, recorded=recording is not None)
         saved = yes or click.confirm(f"Save this as {kept.saved.file(name)}?", default=True)
         if saved:
-            kept.saved.save(name, text, Record(program.uses, program.functions, recording))
+            kept.saved.save(name, text, Record(program.uses, program.functions), recording)
         return {"saved": str(kept.saved.file(name)) if saved else None, "code": text, "calls": calls,
                 "recorded": recording is not None}  # fmt: skip
 
