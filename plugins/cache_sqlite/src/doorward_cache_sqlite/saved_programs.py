@@ -1,7 +1,8 @@
 """Programs with a name: scripts in the folder `programs` beside the configuration, each with a record beside it.
 
 The script is the program: who edits it changes what runs. The record says which functions it uses, each with the hash
-of its schema at that time. The recorded answers of a run, for its test, have a file of their own: searches read records.
+of its schema at that time. The recorded answers of a run, for its test, have a file of their own, since each search
+reads the records.
 """
 
 from __future__ import annotations
