@@ -250,6 +250,7 @@ def test_the_answer_in_json(new: Any) -> None:
     """Names and files, for a program that goes on with them."""
     ended = new("source", "notes", "--json")
     assert json.loads(ended.out)["package"] == "my_doorward_notes"
+    assert json.loads(new("search-engine", "words", "--json").out)["kind"] == "search_engine"
 
 
 def test_an_auth_says_where_it_goes(new: Any, doorward_host: Host) -> None:

@@ -20,8 +20,17 @@ def plugin() -> None:
     """For authors of plugins: write a new one, or check one. (`doorward plugins` lists what is installed.)"""
 
 
+class _Kind(click.ParamType):
+    """A kind, whose words may also be joined by hyphens, as options have them."""
+
+    name = "kind"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return str(click.Choice(list(kinds())).convert(value.replace("-", "_"), param, ctx))
+
+
 @plugin.command()
-@click.argument("kind", type=click.Choice(list(kinds())), metavar="KIND")
+@click.argument("kind", type=_Kind(), metavar="KIND")
 @click.argument("name")
 @click.option(
     "--prefix",
