@@ -20,7 +20,7 @@ def plugin() -> None:
     """For authors of plugins: write a new one, or check one. (`doorward plugins` lists what is installed.)"""
 
 
-class _Kind(click.ParamType):
+class _Kind(click.ParamType):  # type: ignore[type-arg]
     """A kind, whose words may also be joined by hyphens, as options have them."""
 
     name = "kind"
