@@ -51,7 +51,24 @@ async def test_openapi_what_only_speaks_of_deletions_is_a_write(api, document, p
 
 
 async def test_openapi_what_a_method_says_is_no_guess(api, document):
-    """A DELETE is destructive for certain; a GET reads."""
+    """A DELETE is destructive for certain, and a HEAD reads."""
     deletes = await compiled(api, document, "/users/{id}/delete", {}, "delete")
     assert (deletes.destructive, deletes.guessed_destructive) == (True, False)
-    assert effect(await compiled(api, document, "/users/delete", {}, "get")) == "read"
+    assert effect(await compiled(api, document, "/users/delete", {}, "head")) == "read"
+
+
+@pytest.mark.parametrize(
+    ("path", "node", "of"),
+    [
+        ("/remove/lock/{id}", {"operationId": "removeLock"}, "destructive"),
+        ("/users/delete", {}, "destructive"),
+        ("/removeTag", {}, "destructive"),
+        ("/users/{id}", {"summary": "Delete a user"}, "read"),
+        ("/pending_delete", {"operationId": "listPendingDelete"}, "read"),
+        ("/deleted", {"operationId": "getDeleted"}, "read"),
+    ],
+)
+async def test_openapi_a_get_that_deletes_is_no_read(api, document, path, node, of):
+    """It is not repeated, and a plan withholds it. What only ends with the word, or is described with it, reads."""
+    function = await compiled(api, document, path, node, "get")
+    assert (effect(function), function.read_only, function.idempotent) == (of, of == "read", of == "read")

@@ -25,7 +25,7 @@ from doorward_openapi.wire import paths, steering
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
 _READING = {"GET", "HEAD", "OPTIONS", "QUERY", "TRACE"}
-_REPEATABLE = _READING | {"PUT", "DELETE"}
+_REPEATABLE = {"PUT", "DELETE"}
 _MAX_PATH_CHARS = 2000
 
 
@@ -146,6 +146,8 @@ class Operations:
             data["base"] = base
         if pages := pageable.plan(node):
             data["pages"] = pages
+        deletes = guessed_deletes.deletes(method, path, node)
+        reads = method in _READING and not deletes
         return Function(
             server=self._server,
             name=name,
@@ -154,11 +156,11 @@ class Operations:
             description=prose(node.get("description"), 1500),
             parameters=shape.parameters,
             returns=answer.returns,
-            read_only=method in _READING,
+            read_only=reads,
             guessed_read=self._guessed.reads(method, path, node, body, plan),
             destructive=method == "DELETE",
-            guessed_destructive=guessed_deletes.deletes(method, path, node),
-            idempotent=method in _REPEATABLE,
+            guessed_destructive=deletes,
+            idempotent=reads or method in _REPEATABLE,
             deprecated=node.get("deprecated") is True,
             tags=self._tags(node.get("tags")),
             route=operation.route,
