@@ -10,6 +10,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 from doorward import Call, Compiled, File, Function, Reply, hookimpl
+from doorward.sandboxing import KEPT_PROGRAMS
 from doorward_mcp_server.server import build
 from doorward_testing.samples import CONFIG, Weather
 from mcp import MCPError
@@ -23,6 +24,32 @@ CALLS = f'surface = "calls"\n{CONFIG}'
 
 async def call(client: Any, function: str, /, **arguments: Any) -> Any:
     return await client.call_tool("call_function", {"function": function, "arguments": arguments})
+
+
+class Saved:
+    """A program that has a name."""
+
+    async def find(self, queries: Any, principal: str) -> Any:
+        return [{"cache_id": "forecast", "summary": "Forecast of a town", "params": {}}]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("surface", "is_told"), [("standard", True), ("minimal", False), ("calls", False)])
+async def test_programs_are_found_where_they_can_be_run(
+    doorward_host: Any, monkeypatch: pytest.MonkeyPatch, surface: str, is_told: bool
+) -> None:
+    """By run_cached_code, which the other surfaces do not have."""
+    async with doorward_host.gateway(f'surface = "{surface}"\n{CONFIG}') as gate, Client(build(gate)) as client:
+        if gate.keeps_programs:  # what keeps them is installed here
+            monkeypatch.setattr(gate.services[KEPT_PROGRAMS], "find", Saved().find)
+        else:
+            gate.services.give(KEPT_PROGRAMS, Saved())
+        assert ("run_cached_code" in {tool.name for tool in (await client.list_tools()).tools}) == is_told
+        found = await client.call_tool("search_functions", {"query": "forecast"})
+        assert ("run_cached_code" in found.content[0].text, "programs" in found.structured_content) == (
+            is_told,
+            is_told,
+        )
 
 
 @pytest.mark.slow

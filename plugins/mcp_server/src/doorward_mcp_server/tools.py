@@ -61,6 +61,8 @@ async def search_functions(
         query, queries=queries or (), server=server, read_only=read_only, limit=limit, cursor=cursor, explain=explain,
         principal=caller.principal,
     )  # fmt: skip
+    if caller.gateway.config.surface != "standard":  # the others have no tool that runs these
+        found.pop("programs", None)
     return ToolAnswer(found, "\n".join(found_lines(found)))
 
 
@@ -152,7 +154,7 @@ TOOLS = (
         output_schema=_object(
             "functions total",
             functions={"type": "array", "items": _FOUND}, total={"type": "integer"}, well={}, cursor=_STRING, near={},
-            programs={}, compiling={},
+            compiling={},
         ),
     ),
     _reading(
