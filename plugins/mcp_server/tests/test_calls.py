@@ -46,7 +46,7 @@ async def test_programs_are_found_where_they_can_be_run(
             gate.services.give(KEPT_PROGRAMS, Saved())
         assert ("run_cached_code" in {tool.name for tool in (await client.list_tools()).tools}) == is_told
         found = await client.call_tool("search_functions", {"query": "forecast"})
-        assert ("run_cached_code" in found.content[0].text, "programs" in found.structured_content) == (
+        assert ("run_cached_code" in found.content[0].text, "programs" in (found.structured_content or ())) == (
             is_told,
             is_told,
         )
