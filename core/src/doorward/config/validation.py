@@ -12,7 +12,7 @@ from doorward.data.words import in_place_of
 from doorward.model.errors import ConfigError, MissingSecret
 
 if TYPE_CHECKING:
-    from doorward.model.settings import Resolver
+    from doorward.model.references import Resolver
 
 T = TypeVar("T", bound=BaseModel)
 

@@ -3,27 +3,13 @@
 from __future__ import annotations
 
 from types import UnionType
-from typing import Annotated, Any, Literal, Protocol, Self, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from doorward.model.errors import MissingSecret
-
-
-class Resolver(Protocol):
-    """Knows the values of references."""
-
-    def expand(self, template: str) -> str:
-        """The text with its references replaced. Raises: MissingSecret."""
-        ...
-
-
-class ResolvedLater:
-    """A text of the configuration that resolves its references itself, when it is used: `Template` and `Secret`."""
-
-    called = ""
-    """The key of this text in its table. The name of a header or a variable tells whether its value is a secret."""
+from doorward.model.references import ResolvedLater, Resolver
 
 
 class Settings(BaseModel):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from doorward.host.cached_file import CachedFile
 from doorward.model.errors import ConfigError, MissingSecret
-from doorward.model.settings import ResolvedLater
+from doorward.model.references import ResolvedLater
 from doorward.secrets import references
 from doorward.secrets.owners import Owner
 from doorward.secrets.redaction import REDACTED
