@@ -239,7 +239,7 @@ MISTAKES = [
     Mistake("Settings of pydantic", "plugin", of(Hours, Settings=int),
             "{} has the class int as Settings, which is no doorward.Settings"),
     Mistake("typo in settings", "plugin", Hours,
-            "[hooks.mine]: unknown key 'strat'; did you mean 'start'? These are settings of {}", ON + "strat = 1"),
+            "[hooks.mine]: unknown key 'strat'; did you mean 'start'? (line 9) These are settings of {}", ON + "strat = 1"),
     Mistake("settings of a module", "plugin", hook(guard_call),
             "[hooks.mine]: {} is no class, and takes no settings", ON + "start = 1"),
     Mistake("settings of a class without", "plugin", of(Hours, Settings=Settings),
