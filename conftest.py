@@ -69,6 +69,15 @@ def _seeds_are_no_setting() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _nobodys_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A project that names no folder for its state has it below the home of whoever runs the tests, where a later
+    session would find it again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _patient_gateways() -> Iterator[None]:
     """A person waits for no server that does not answer; a test on a busy machine waits until one is compiled."""
     from doorward import gateway
