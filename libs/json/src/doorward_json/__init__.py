@@ -17,7 +17,29 @@ from typing import Any
 
 __all__ = ["decoded", "read_json", "values_in"]
 
-_PIECE_LENGTH = 2**18
+_COUNTED_CHARACTERS = 2**18
+"""Characters that are counted in one step."""
+
+PIECE_CHARACTERS = 2**16
+"""Characters that one step works on."""
+MAX_DEPTH = 500
+"""Levels of nesting; in a text that is read piece by piece, `…` stands for anything deeper."""
+_MIN_PIECE_CHARACTERS = 256
+"""The smallest piece, tried after larger ones could not be read at once."""
+_MAX_INTEGER_DIGITS = 4000
+"""An integer with more digits stays text."""
+_CONTAINERS_ENTERED_BLINDLY = 50
+"""Objects and lists that are entered without trying to read them at once, after that has failed often."""
+_CONTAINERS_ENTERED_WHEN_DEEP = 900
+"""The same after the standard library's reader has given up because of the depth of nesting."""
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+_NUMBER = re.compile(r"[-+.0-9eE]*")
+_CHARACTERS = re.compile(r'(?:[^"\\]+|\\u[0-9a-fA-F]{4}|\\[^u])*')
+_HALF = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}")
+"""The first half of a surrogate pair."""
+_AFTER = frozenset(" \t\n\r,]}:")
+"""Characters that may follow a value."""
 
 
 def values_in(text: bytes | str, most: int) -> int:
@@ -52,35 +74,13 @@ class Values:
 
 
 def _pieces(text: bytes | str) -> Iterator[bytes]:
-    for start in range(0, len(text), _PIECE_LENGTH):
-        piece = text[start : start + _PIECE_LENGTH]
+    for start in range(0, len(text), _COUNTED_CHARACTERS):
+        piece = text[start : start + _COUNTED_CHARACTERS]
         yield piece.encode(errors="replace") if isinstance(piece, str) else piece
 
 
 def _marks(data: bytes) -> int:
     return data.count(b",") + data.count(b"[") + data.count(b"{")
-
-
-PIECE_CHARACTERS = 2**16
-"""Characters that one step works on."""
-MAX_DEPTH = 500
-"""Levels of nesting; in a text that is read piece by piece, `…` stands for anything deeper."""
-_MIN_PIECE_CHARACTERS = 256
-"""The smallest piece, tried after larger ones could not be read at once."""
-_MAX_INTEGER_DIGITS = 4000
-"""An integer with more digits stays text."""
-_CONTAINERS_ENTERED_BLINDLY = 50
-"""Objects and lists that are entered without trying to read them at once, after that has failed often."""
-_CONTAINERS_ENTERED_WHEN_DEEP = 900
-"""The same after the standard library's reader has given up because of the depth of nesting."""
-
-_SPACE = re.compile(r"[ \t\n\r]*")
-_NUMBER = re.compile(r"[-+.0-9eE]*")
-_CHARACTERS = re.compile(r'(?:[^"\\]+|\\u[0-9a-fA-F]{4}|\\[^u])*')
-_HALF = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}")
-"""The first half of a surrogate pair."""
-_AFTER = frozenset(" \t\n\r,]}:")
-"""Characters that may follow a value."""
 
 
 def decoded(data: bytes, encoding: str = "utf-8") -> str:
