@@ -16,9 +16,9 @@ _EXPORTS = Exports(
             "InterceptedRun Interceptor RECORDERS RECORDINGS RecordedRun Recorder Recorders "
             "Recordings Suspends WITHHOLDS Withholds"
         ),
+        "model.suspension": "Suspension",
         "runs.outcomes": "outcome_failure=failure waiting_run=waiting",
         "runs.run_context": "RunContext",
-        "runs.suspension": "GATHER_SECONDS GATHER_TURNS",
     },
 )
 __all__ = [*_EXPORTS.places]

@@ -18,16 +18,13 @@ from doorward.model.recording import Recordings as Recordings
 from doorward.model.recording import Suspends as Suspends
 from doorward.model.recording import WITHHOLDS as WITHHOLDS
 from doorward.model.recording import Withholds as Withholds
+from doorward.model.suspension import Suspension as Suspension
 from doorward.runs.outcomes import failure as outcome_failure
 from doorward.runs.outcomes import waiting as waiting_run
 from doorward.runs.run_context import RunContext as RunContext
-from doorward.runs.suspension import GATHER_SECONDS as GATHER_SECONDS
-from doorward.runs.suspension import GATHER_TURNS as GATHER_TURNS
 
 __all__ = [
     "Clock",
-    "GATHER_SECONDS",
-    "GATHER_TURNS",
     "InterceptedRun",
     "Interceptor",
     "OutcomePart",
@@ -40,6 +37,7 @@ __all__ = [
     "RunClient",
     "RunContext",
     "Suspends",
+    "Suspension",
     "WITHHOLDS",
     "Waiting",
     "Withholds",

@@ -15,7 +15,6 @@ import pytest
 import structlog
 from doorward.model.errors import CannotAsk, InvalidArguments, LoginRefused, Refused, StateError, UnknownName
 from doorward.plugins.hookspecs import hookimpl
-from doorward.runs import suspension
 from doorward_approvals.answering import answer_in_words
 from doorward_approvals.conformance import answer_in, requests_in
 from doorward_approvals.logins import Logins
@@ -23,6 +22,7 @@ from doorward_approvals.request import ApprovalRequest
 from doorward_approvals.stored_approvals import StoredApprovals
 from doorward_approvals.turns import Turns
 from doorward_durable_runs import STORED_RUNS
+from doorward_durable_runs.journal import suspension
 from doorward_testing.asked import Person, says
 from doorward_testing.samples import CONFIG, Weather
 

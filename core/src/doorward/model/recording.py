@@ -6,7 +6,7 @@ A run has at most one of each, and most have none. Plugins give what makes them 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from doorward.model.services import Service
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from doorward.model.errors import DoorwardError, ExecutorError
     from doorward.model.layers import RunState
     from doorward.model.programs import Artefact, Outcome, OutcomePart, Program, Wait
+    from doorward.model.suspension import Suspension
 
 
 class Suspends(Protocol):
@@ -68,30 +69,7 @@ class RecordedRun(InterceptedRun, Protocol):
         ...
 
 
-class KeepsRun(Protocol):
-    """Who stores a run, so that it can be suspended, and resumed later."""
-
-    @property
-    def why_not(self) -> str:
-        """Why it cannot be resumed; "" if it can."""
-        ...
-
-    @property
-    def expires(self) -> float:
-        """Until when it can be, in seconds since the epoch."""
-        ...
-
-    async def suspend(self, waits: Sequence[Wait], parked: Collection[int]) -> None:
-        """Store that the run waits. The calls at the places `parked` had gone out, and were not made. Called after the
-        sandbox has ended. Raises: StateError; then the run has failed."""
-        ...
-
-    def consume(self, id: str) -> bool:
-        """See `Run.consume`."""
-        ...
-
-
-class Recorder(KeepsRun, Protocol):
+class Recorder(Protocol):
     """Records one run, and answers its calls with what was recorded if it goes on. All that a run does is in it: so it
     has many members."""
 
@@ -118,6 +96,11 @@ class Recorder(KeepsRun, Protocol):
     @property
     def interceptor(self) -> Interceptor | None:
         """What stands between the calls of this run and the world."""
+        ...
+
+    @property
+    def suspension(self) -> Suspension:
+        """How this run waits: the same for as long as it lasts."""
         ...
 
     def attach(self, state: RunState) -> None:

@@ -7,16 +7,16 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from doorward.config.install_hints import capability_brought
+from doorward.config.install_hints import capability_brought, owner_brought
 from doorward.host.logs import log
 from doorward.model.errors import DoorwardError, GuardRefused, InvalidArguments, Refused, StateError
 from doorward.model.kept_programs import KEPT_PROGRAMS
 from doorward.model.names import some
 from doorward.model.programs import Outcome
 from doorward.model.recording import RECORDERS, WITHHOLDS
+from doorward.model.suspension import Suspension
 from doorward.runs.outcomes import failure
 from doorward.runs.run_context import RunContext
-from doorward.runs.suspension import Suspension
 
 if TYPE_CHECKING:
     from doorward.calls.artefacts import Artefacts
@@ -195,10 +195,14 @@ class Execution:
             interceptor = recorder.interceptor if recorder else None
             if program.plan:
                 interceptor = self._services[WITHHOLDS].interceptor()
-        suspension = Suspension(recorder, stored=self._services.get(RECORDERS) is not None)
+        if recorder is not None:
+            suspension = recorder.suspension
+        else:
+            lacks = self._services.get(RECORDERS) is None
+            suspension = Suspension(owner_brought("mode", "wait") if lacks else "")
         return RunContext(
-            program, self._broker, self._modules, self._artefacts, session, client, recorder, interceptor, state,
-            suspension,
+            program, self._broker, self._modules, self._artefacts, suspension, session, client, recorder, interceptor,
+            state,
         )  # fmt: skip
 
     def of_call(self, principal: str, client: Client | None = None, show_bytes: int | None = None) -> RunContext:

@@ -32,7 +32,6 @@ from doorward.model.programs import Artefact, CallCount, Failure, Program
 from doorward.plugins.layers import RunView
 from doorward.runs.helper_context import MODULE
 from doorward.runs.run_files import RunFiles
-from doorward.runs.suspension import Suspension
 
 if TYPE_CHECKING:
     from doorward.calls.artefacts import Artefacts
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from doorward.model.program_names import ProgramNames
     from doorward.model.programs import Outcome, Wait
     from doorward.model.recording import Interceptor, Recorder
+    from doorward.model.suspension import Suspension
     from doorward.runs.program_modules import Modules
     from doorward.sandboxes.sessions import Session
 
@@ -144,12 +144,12 @@ class RunContext:
         broker: Broker,
         modules: Modules,
         artefacts: Artefacts,
+        suspension: Suspension,
         session: Session | None = None,
         client: Client | None = None,
         recorder: Recorder | None = None,
         interceptor: Interceptor | None = None,
         state: RunState | None = None,
-        suspension: Suspension | None = None,
     ) -> None:
         import anyio
 
@@ -157,7 +157,7 @@ class RunContext:
 
         self._program, self._broker, self._modules = program, broker, modules
         self._recorder, self._interceptor = recorder, interceptor
-        self._suspension = suspension or Suspension(recorder)
+        self._suspension = suspension
         self._totals = RunTotals()
         self._schema_hashes = {**recorder.schemas} if recorder else {}
         self._withheld: SecretWithheld | None = None

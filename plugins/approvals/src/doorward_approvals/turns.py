@@ -8,12 +8,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from doorward.recording import GATHER_SECONDS, GATHER_TURNS
-
 if TYPE_CHECKING:
     import anyio
 
     from doorward_approvals.request import ApprovalRequest
+
+GATHER_SECONDS = 0.1
+"""How long is waited for further calls: those that a program makes at once come out of its sandbox one after the other.
+They come while this process and the sandbox run, so the time passes in `GATHER_TURNS` of the event loop."""
+
+GATHER_TURNS = 10
 
 MOST_TOGETHER = 25
 """Calls in one question: more of them nobody reads."""

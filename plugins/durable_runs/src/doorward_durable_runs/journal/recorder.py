@@ -33,6 +33,7 @@ from doorward_durable_runs.journal.errors import RunInterrupted
 from doorward_durable_runs.journal.events import Events
 from doorward_durable_runs.journal.seen_times import MOST_TIMES, SeenTimes
 from doorward_durable_runs.journal.sent import sent_calls
+from doorward_durable_runs.journal.suspension import StoredSuspension
 from doorward_durable_runs.storage.given import Given
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Journal(Events):
 
     __slots__ = (
         "_announced", "_answered_calls", "_begun", "_died", "_interrupted", "_known_by", "_offline", "_places",
-        "_recorded", "_spent", "_times", "goes_on", "interceptor", "schemas",
+        "_recorded", "_spent", "_times", "goes_on", "interceptor", "schemas", "suspension",
     )  # fmt: skip
 
     def __init__(self, given: Given, store: RunStore, *, always: bool, most: int) -> None:
@@ -88,6 +89,7 @@ class Journal(Events):
         """The functions that it had called before it was resumed, each as it was then: the hash of its schema."""
         self.interceptor: Interceptor | None = None
         """What has its calls made as a plan says, if it commits one."""
+        self.suspension = StoredSuspension(self)
 
     @property
     def times(self) -> Sequence[float]:

@@ -8,14 +8,14 @@ from collections.abc import Collection, Sequence
 
 import anyio
 import pytest
-from doorward.model.programs import Wait
-from doorward.runs.suspension import Suspension
+from doorward import Wait
+from doorward_durable_runs.journal.suspension import StoredSuspension
 
 pytestmark = pytest.mark.anyio
 
 
-class Keeper:
-    """Of a run that can be suspended."""
+class Stored:
+    """The journal of a run that can be suspended."""
 
     why_not, expires = "", math.inf
 
@@ -29,7 +29,7 @@ class Keeper:
 async def test_a_call_that_begins_while_the_sandbox_ends_does_not_go_out() -> None:
     """A sandbox takes a while to end. Nothing that a run calls by then is made: it is made when the run goes on."""
 
-    suspension, made = Suspension(Keeper()), []
+    suspension, made = StoredSuspension(Stored()), []
 
     async def call(name: str) -> None:
         with suspension:
@@ -55,7 +55,7 @@ async def test_a_call_that_begins_while_the_sandbox_ends_does_not_go_out() -> No
 async def test_what_came_while_the_process_stood_is_waited_for_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that had no processor for longer than calls are gathered finds what has come before it looks at the
     time."""
-    suspension, loop, late = Suspension(Keeper()), asyncio.get_running_loop(), 0.0
+    suspension, loop, late = StoredSuspension(Stored()), asyncio.get_running_loop(), 0.0
     real = loop.time
     monkeypatch.setattr(loop, "time", lambda: real() + late)
 
