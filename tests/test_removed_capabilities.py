@@ -51,6 +51,13 @@ CAPABILITIES = [
         "budgets",
     ),
     Capability(
+        "doorward-pins",
+        '[pins]\nallow = ["text"]\n',
+        ("DOORWARD_PINS__FILE", "doorward.lock"),
+        plugin="pins",
+        command="pins",
+    ),
+    Capability(
         "doorward-provenance",
         "[provenance]\nminutes = 60\n",
         ("DOORWARD_PROVENANCE__MINUTES", "60"),

@@ -72,6 +72,7 @@ COMMANDS = {
     "durable_runs": {"runs", "runs.commit", "runs.undo"},
     "enhance": {"compile.enhance", "clean.enhancements"},
     "search": {"learned"},
+    "pins": {"pins"},
     "policy_rules": {"policy.accept", "policy.explain"},
 }
 """Folders that have commands besides what they are called by."""

@@ -12,7 +12,8 @@ _EXPORTS = Exports(
         "catalog.function_codec": "Report as_json",
         "catalog.notes": "FunctionNotes",
         "catalog.schemas": (
-            "BYTES_SCHEMAS SchemaReader=Reader schema_kinds=kinds schema_table=table schema_variants=variants"
+            "BYTES_SCHEMAS SchemaReader=Reader schema_closure=closure schema_kinds=kinds schema_table=table "
+            "schema_variants=variants"
         ),
         "config.installed_plugins": "PluginId",
         "data.clean_text": "shown_schema visible",

@@ -11,6 +11,7 @@ from doorward.catalog.function_codec import as_json as as_json
 from doorward.catalog.notes import FunctionNotes as FunctionNotes
 from doorward.catalog.schemas import BYTES_SCHEMAS as BYTES_SCHEMAS
 from doorward.catalog.schemas import Reader as SchemaReader
+from doorward.catalog.schemas import closure as schema_closure
 from doorward.catalog.schemas import kinds as schema_kinds
 from doorward.catalog.schemas import table as schema_table
 from doorward.catalog.schemas import variants as schema_variants
@@ -107,6 +108,7 @@ __all__ = [
     "plain_value",
     "qualified",
     "run_in_thread",
+    "schema_closure",
     "schema_kinds",
     "schema_table",
     "schema_variants",

@@ -46,7 +46,7 @@ def configured(host: Any, config: str = CONFIG, **things: Any) -> Any:
         ("run_started", {"program": 1}, None),
         ("run_finished", {"program": 1, "outcome": 2}, None),
         ("call_finished", {"call": 1, "record": 2}, None),
-        ("source_compiled", {"server": "s", "functions": []}, None),
+        ("source_compiled", {"server": "s", "functions": [], "definitions": {}}, None),
         ("guard_program", {"program": 1}, [Finding("no")]),
         ("mcp_tools", {}, [RawTool("a tool", print)]),
         ("mcp_server", {"server": 1, "changed": 2}, None),

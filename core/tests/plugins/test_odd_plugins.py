@@ -219,7 +219,7 @@ def returning(name: str, value: Any) -> Any:
     return module
 
 
-def leaves_junk(server: str, functions: list[Any]) -> None:
+def leaves_junk(server: str, functions: list[Any], definitions: dict[str, Any]) -> None:
     functions[:] = ["get_forecast"]
 
 

@@ -49,6 +49,13 @@ def check_changed(functions: Iterable[Any], servers: set[str]) -> None:
             raise Unfit(f"of the function {str(function.name)[:200]!r}, {why}")
 
 
+def check_definitions(definitions: Mapping[Any, Any]) -> None:
+    """Check definitions that a hook has changed or added. Raises: Unfit."""
+    for name, schema in definitions.items():
+        if not isinstance(name, str) or not _is_schema(schema):
+            raise Unfit(f"the definition {str(name)[:200]!r} that it left is no JSON Schema")
+
+
 def unusable_reason(function: Any, server: str) -> str:
     """Why a function cannot be used, as the end of a sentence; "" if it can. Raises: Unfit if it is no function."""
     if not isinstance(function, Function):

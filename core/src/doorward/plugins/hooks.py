@@ -19,7 +19,7 @@ from doorward.model.errors import ApiError, ConfigError, DoorwardError, PluginEr
 from doorward.model.programs import Finding
 from doorward.plugins.block_watch import BlockWatch
 from doorward.plugins.failures import Failures, contained, failed
-from doorward.plugins.function_checks import check_changed
+from doorward.plugins.function_checks import check_changed, check_definitions
 from doorward.plugins.hook_answers import Answer, Refusal, Unfit, declare, expected, fitting, sign_answer, unfit
 from doorward.plugins.hookspecs import ADDITIONS, OBSERVERS, SECONDS, SPECS
 from doorward.plugins.sealing import sealed
@@ -245,10 +245,12 @@ def _leaving_functions(ask: Callable[..., Any]) -> Callable[..., Any]:
 
     def asked(*given: Any) -> Any:
         functions = next((each for each in given if isinstance(each, list)), [])
-        servers = {function.server for function in functions}
+        definitions = next((each for each in given if isinstance(each, dict)), {})
+        servers, before = {function.server for function in functions}, dict(definitions)
         answer = ask(*given)
         if functions:
             check_changed(functions, servers)
+        check_definitions({name: each for name, each in definitions.items() if each is not before.get(name)})
         return answer
 
     return asked

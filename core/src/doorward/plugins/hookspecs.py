@@ -27,8 +27,9 @@ hookimpl = pluggy.HookimplMarker("doorward")
 
 class SourceHooks:
     @hookspec
-    def source_compiled(self, server: str, functions: list[Function]) -> None:
-        """Change the functions of a server in place. Fires after the compile, before they are stored."""
+    def source_compiled(self, server: str, functions: list[Function], definitions: dict[str, Any]) -> None:
+        """Change the functions of a server in place, or the `definitions` to which their schemas refer, by name. Fires
+        after the compile, before they are stored."""
 
     @hookspec
     def compile_warnings(self, server: str, functions: list[Function]) -> Sequence[str] | None:

@@ -254,13 +254,13 @@ class Plugins:
                 found += answer or ()
         return found
 
-    def change(self, server: str, functions: list[Function]) -> None:
-        """Let plugins change the functions of a server.
+    def change(self, server: str, functions: list[Function], definitions: dict[str, Any]) -> None:
+        """Let plugins change the functions of a server, and what their schemas refer to.
 
         Raises: DoorwardError if one has failed, after all were called: functions that it should have removed must not
         be stored.
         """
-        for failure in self.hook.source_compiled(server=server, functions=functions):
+        for failure in self.hook.source_compiled(server=server, functions=functions, definitions=definitions):
             if isinstance(failure, DoorwardError):
                 raise failure
 

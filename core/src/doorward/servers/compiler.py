@@ -243,9 +243,12 @@ class Compiler:
         with suppress(StateError):
             before = [*self._catalog.named(module_name(name))]
         functions = await anyio.to_thread.run_sync(renamed, compiled.functions, before)
-        self._plugins.change(name, functions)
+        definitions = dict(compiled.definitions)
+        self._plugins.change(name, functions, definitions)
         functions = await anyio.to_thread.run_sync(otherwise_called, functions)
         settings = self._servers.configured[name].settings
-        left, left_out = narrowed(replace(compiled, functions=functions), settings, self._servers.effect_of)
+        left, left_out = narrowed(
+            replace(compiled, functions=functions, definitions=definitions), settings, self._servers.effect_of
+        )
         more = chain(*self._plugins.each("compile_warnings", list[str], server=name, functions=list(left.functions)))
         return replace(left, warnings=[*left.warnings, *more]), left_out

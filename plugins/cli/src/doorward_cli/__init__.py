@@ -14,6 +14,7 @@ _EXPORTS = Exports(
         "compile": "client_command compile_now",
         "completion": "complete_functions complete_servers",
         "config_file": "beside change_config",
+        "function_changes": "BREAKING Change Known addresses_a_model changes reviewable_words",
         "first_configuration": "first_start",
         "installed_commands": "is_own_command known_commands",
         "keys": "put_keys",

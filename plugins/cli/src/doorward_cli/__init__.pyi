@@ -7,6 +7,12 @@ from doorward_cli.completion import complete_servers as complete_servers
 from doorward_cli.config_file import beside as beside
 from doorward_cli.config_file import change_config as change_config
 from doorward_cli.first_configuration import first_start as first_start
+from doorward_cli.function_changes import BREAKING as BREAKING
+from doorward_cli.function_changes import Change as Change
+from doorward_cli.function_changes import Known as Known
+from doorward_cli.function_changes import addresses_a_model as addresses_a_model
+from doorward_cli.function_changes import changes as changes
+from doorward_cli.function_changes import reviewable_words as reviewable_words
 from doorward_cli.installed_commands import is_own_command as is_own_command
 from doorward_cli.installed_commands import known_commands as known_commands
 from doorward_cli.keys import put_keys as put_keys
@@ -32,14 +38,19 @@ from doorward_cli.variables import variable as variable
 from doorward_cli.variables import write_env as write_env
 
 __all__ = [
+    "BREAKING",
+    "Change",
     "CheckProvider",
     "EXIT_CODES",
+    "Known",
     "Project",
     "Variables",
+    "addresses_a_model",
     "begin",
     "beside",
     "block",
     "change_config",
+    "changes",
     "client_command",
     "common",
     "compile_now",
@@ -55,6 +66,7 @@ __all__ = [
     "print_json",
     "put_keys",
     "put_server",
+    "reviewable_words",
     "say",
     "server_name",
     "servers_of",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -32,14 +33,27 @@ _COMPARED = {
 }  # fmt: skip
 
 _INSTRUCTIONS = re.compile(
-    r"\b(?:ignore|disregard|forget)\b.{0,30}\b(?:instruction|prompt|rule|message|above|previous|prior)"
+    r"\b(?:ignore|disregard|forget|override)\b.{0,30}\b(?:instruction|prompt|rule|message|above|previous|prior)"
     r"|\bsystem prompt\b"
     r"|\b(?:do not|don't|never|without)\b.{0,20}\b(?:tell|mention|inform|reveal|notify|ask)\w*\b.{0,20}\buser\b"
     r"|\b(?:before|after|instead of|when)\b.{0,20}\b(?:using|calling|use|call)\b.{0,20}\b(?:tool|function)s?\b"
+    r"|\b(?:when|whenever|if)\b.{0,60}\b(?:tool|function)s? (?:is|are) (?:called|invoked|used)\b"
     r"|\byou (?:are (?:an?|the) (?:ai|assistant|agent|model)|must (?:always|first|now|also))\b"
+    r"|\b(?:send|forward|bcc|copy|e?mail)\b.{0,60}\b(?:to|at)\b.{0,20}[\w.+-]+@[\w-]+\.\w"
+    r"|~/\.\w|\bid_rsa\b|\.ssh\b|\bmcp\.json\b"
     r"|<(?:important|system|instructions?)>",
     re.IGNORECASE | re.DOTALL,
 )
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\U000e0000-\U000e007f]")
+
+
+def addresses_a_model(text: str) -> str:
+    """The part of a text that seems to address a model, or ""."""
+    text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))
+    if (found := _INSTRUCTIONS.search(text)) is None:
+        return ""
+    start = max(0, found.start() - 40)
+    return " ".join(text[start : start + _MAX_TEXT_CHARACTERS].split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +80,7 @@ def changes(before: Mapping[str, Known], after: Mapping[str, Known]) -> list[Cha
     for name, new in after.items():
         if (old := before.get(name)) is None:
             found.append(Change("added", name, new.effect))
-            found += _instructions(name, _texts(new))
+            found += _instructions(name, _strings(new))
         else:
             found += _between(name, old, new)
     order: tuple[Kind, ...] = (*BREAKING, "widened", "added", "text")
@@ -85,7 +99,7 @@ def _between(name: str, old: Known, new: Known) -> Iterator[Change]:
     if widened := [what for breaks, what in found if not breaks]:
         yield Change("widened", name, _listed(widened))
     was, now = _texts(old), _texts(new)
-    yield from _instructions(name, now - was)
+    yield from _instructions(name, _strings(new) - _strings(old))
     if now - was:
         yield Change("text", name, "other words")
 
@@ -97,28 +111,47 @@ def _listed(told: list[str]) -> str:
 
 def _instructions(name: str, texts: set[str]) -> Iterator[Change]:
     for text in sorted(texts):
-        if found := _INSTRUCTIONS.search(text):
-            start = max(0, found.start() - 40)
-            said = " ".join(text[start : start + _MAX_TEXT_CHARACTERS].split())
+        if said := addresses_a_model(text):
             yield Change("instructions", name, json.dumps(said, ensure_ascii=False))
 
 
 def _texts(known: Known) -> set[str]:
     """All that a document says in words about a function."""
     function = known.function
-    found, waiting = {function.summary, function.description}, [
-        function.parameters, function.returns, known.definitions,
-    ]  # fmt: skip
+    schemas = [function.parameters, function.returns, dict(known.definitions)]
+    return {function.summary, function.description, *reviewable_words(schemas)} - {""}
+
+
+def _strings(known: Known) -> set[str]:
+    """All texts that a document has about a function: in values, too, such as defaults and enumerations."""
+    found, waiting = _texts(known), [known.function.parameters, known.function.returns, dict(known.definitions)]
     while waiting:
         match waiting.pop():
             case dict() as schema:
-                found.update(schema[key] for key in ("title", "description") if isinstance(schema.get(key), str))
                 waiting += schema.values()
+            case list() as several:
+                waiting += several
+            case str() as text:
+                found.add(text)
+            case _:
+                pass
+    return found
+
+
+def reviewable_words(schema: Any) -> set[str]:
+    """The titles and descriptions in a schema, or in several."""
+    found: set[str] = set()
+    waiting = [schema]
+    while waiting:
+        match waiting.pop():
+            case dict() as each:
+                found.update(each[key] for key in ("title", "description") if isinstance(each.get(key), str))
+                waiting += each.values()
             case list() as several:
                 waiting += several
             case _:
                 pass
-    return found - {""}
+    return found
 
 
 class _Schemas:
