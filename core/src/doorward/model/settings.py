@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin
 
@@ -16,7 +17,7 @@ class Settings(BaseModel):
     """The base of every part of the configuration, plugins' `Settings` included.
 
     Unknown keys are refused. `${…}` in a string is expanded when the configuration is read. Only fields of type
-    `Template` and `Secret` are resolved when they are used. Where a list of texts is taken, one text is, too.
+    `Template` and `Secret` are resolved when they are used. Where a list of texts or numbers is taken, one is, too.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, arbitrary_types_allowed=True)
@@ -50,24 +51,24 @@ class Settings(BaseModel):
         for name, field in cls.model_fields.items():
             properties, key = schema.get("properties", {}), field.alias or name
             if key in properties:
-                properties[key] = _with_one_text(properties[key], field.annotation)
+                properties[key] = _or_one(properties[key], field.annotation)
         return schema
 
 
-def _takes_texts(annotation: Any) -> bool:
-    """Whether this is a list of texts, and no text as well."""
+def _takes_list(annotation: Any) -> bool:
+    """Whether this is a list of texts or numbers, and not one of these as well."""
     parts = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
-    return not any(map(_is_text, parts)) and any(
-        get_origin(part) is list and _is_text(get_args(part)[0]) for part in parts
+    return not any(map(_is_scalar, parts)) and any(
+        get_origin(part) in (list, tuple) and _is_scalar(get_args(part)[0]) for part in parts
     )
 
 
-def _is_text(annotation: Any) -> bool:
+def _is_scalar(annotation: Any) -> bool:
     if get_origin(annotation) is Annotated:
-        return _is_text(get_args(annotation)[0])
+        return _is_scalar(get_args(annotation)[0])
     if get_origin(annotation) is Literal:
         return all(isinstance(value, str) for value in get_args(annotation))
-    return annotation is str
+    return annotation in (str, int, Path)
 
 
 def _table_of(annotation: Any) -> Any:
@@ -76,24 +77,24 @@ def _table_of(annotation: Any) -> Any:
 
 
 def _listed(value: Any, annotation: Any) -> Any:
-    """One text as a list where a list of texts is wanted, also as a value in a table."""
-    if isinstance(value, str) and _takes_texts(annotation):
+    """One text or number as a list where a list of them is wanted, also as a value in a table."""
+    if isinstance(value, str | int) and not isinstance(value, bool) and _takes_list(annotation):
         return [value]
     if isinstance(value, dict) and (inner := _table_of(annotation)) is not None:
         return {key: _listed(each, inner) for key, each in value.items()}
     return value
 
 
-def _with_one_text(schema: dict[str, Any], annotation: Any) -> dict[str, Any]:
+def _or_one(schema: dict[str, Any], annotation: Any) -> dict[str, Any]:
     """The JSON Schema of a key as `_listed` takes it."""
     if (inner := _table_of(annotation)) is not None and isinstance(schema.get("additionalProperties"), dict):
-        return {**schema, "additionalProperties": _with_one_text(schema["additionalProperties"], inner)}
-    if not _takes_texts(annotation):
+        return {**schema, "additionalProperties": _or_one(schema["additionalProperties"], inner)}
+    if not _takes_list(annotation):
         return schema
     about: dict[str, Any] = {key: schema[key] for key in ("title", "description", "default") if key in schema}
     choices = schema.get("anyOf") or [{key: value for key, value in schema.items() if key not in about}]
-    texts = next(choice["items"] for choice in choices if choice.get("type") == "array")
-    return {**about, "anyOf": [texts, *choices]}
+    one = next(choice["items"] for choice in choices if choice.get("type") == "array")
+    return {**about, "anyOf": [one, *choices]}
 
 
 def expand(value: Any, secrets: Resolver) -> Any:

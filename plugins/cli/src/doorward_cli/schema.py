@@ -56,12 +56,12 @@ def whole(plugins: Plugins) -> dict[str, Any]:
             "additionalProperties": {"type": "object"},
         }
 
-    auth = [_joined(of(model), {"type": {"const": name}}) for name, model in found["auth"].items()]
+    auth = [_joined(of(model), {"type": _chosen("auth", name)}) for name, model in found["auth"].items()]
     if auth:
         definitions[_AUTHS] = {"anyOf": auth}
     about_auth = {key: _auth(of(ServerSettings)["properties"][key]) for key in ("auth", "local_auth") if auth}
     servers = [
-        _joined(of(ServerSettings), {"source": {"const": name}} | about_auth, of(model))
+        _joined(of(ServerSettings), {"source": _chosen("source", name)} | about_auth, of(model))
         for name, model in found["source"].items()
     ]
     composed = {
@@ -114,6 +114,11 @@ def _settings(plugins: Plugins, kind: str) -> dict[str, Any]:
         except PluginError as error:
             say(f"left out: {error}", err=True)
     return found
+
+
+def _chosen(kind: str, name: str) -> dict[str, Any]:
+    """The schema of the key that chooses a plugin, in the table that has its settings."""
+    return {"const": name, "description": f"The {kind} '{name}', which the other keys of this table are for"}
 
 
 def _auth(key: dict[str, Any]) -> dict[str, Any]:
