@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+import jsonschema_rs
 import pytest
 from doorward.administration import Plugins
 from doorward.configuration import find_index
@@ -78,3 +79,18 @@ def test_a_number_is_a_number() -> None:
         SessionSettings.model_validate(
             {"login_url": "http://127.0.0.1/in", "username": "a", "password": "b", "expired": True}
         )
+
+
+@pytest.mark.parametrize(
+    ("given", "fits"),
+    [
+        ({"limits": {"timeout": "${SECONDS}"}}, True),
+        ({"policy": {"default": "${DEFAULT:-deny}"}}, True),
+        ({"plans": {"enabled": "${PLANS}"}}, True),
+        ({"limits": {"timeout": "soon"}}, False),
+        ({"policy": {"default": "perhaps"}}, False),
+    ],
+)
+def test_what_stands_elsewhere_fits(given: dict[str, Any], fits: bool) -> None:
+    """The parser takes a reference for a number, for true or false, and for one of a few words; so does the schema."""
+    assert jsonschema_rs.is_valid(document(), given) is fits

@@ -16,6 +16,10 @@ _AUTHS = "_auths"
 """The definition of a table with credentials, of any installed type. No model is called so."""
 
 
+_REFERENCE = {"type": "string", "pattern": r"\$\{.+\}"}
+"""A value that stands elsewhere, for keys that take no other text."""
+
+
 @click.command()
 @common
 def schema(project: Project) -> None:
@@ -40,10 +44,10 @@ def whole(plugins: Plugins) -> dict[str, Any]:
     kinds = ("source", "auth", "executor", "store", "cache", "observer", "search_view", "plugin")
     found = {kind: _settings(plugins, kind) for kind in kinds}
     models = [Config, ServerSettings, *(model for by_name in found.values() for model in by_name.values())]
-    refs, document = models_json_schema(
+    refs, generated = models_json_schema(
         [(model, "validation") for model in dict.fromkeys(models)], ref_template="#/$defs/{model}"
     )
-    definitions = document["$defs"]
+    definitions = generated["$defs"]
 
     def of(model: Any) -> dict[str, Any]:
         own: dict[str, Any] = definitions[refs[model, "validation"]["$ref"].removeprefix("#/$defs/")]
@@ -83,7 +87,8 @@ def whole(plugins: Plugins) -> dict[str, Any]:
             continue
         about = {name: keys[key][name] for name in ("title", "description") if name in keys[key]}
         keys[key] = {**about, "default": {}, **part}
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **config, "$defs": definitions}
+    document: dict[str, Any] = _or_reference({**config, "$defs": definitions})
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **document}
 
 
 def owned(plugins: Plugins, kind: str) -> list[str]:
@@ -114,6 +119,26 @@ def _settings(plugins: Plugins, kind: str) -> dict[str, Any]:
         except PluginError as error:
             say(f"left out: {error}", err=True)
     return found
+
+
+def _or_reference(part: Any, names: bool = False) -> Any:
+    """A schema that takes a reference (`${PORT}`) wherever it takes a number, true or false, or one of a few words.
+
+    With `names`, the keys of `part` are names of other schemas.
+    """
+    if isinstance(part, list):
+        return [_or_reference(each) for each in part]
+    if not isinstance(part, dict):
+        return part
+    if not names and (part.get("type") in ("integer", "number", "boolean") or "enum" in part):
+        about = {key: value for key, value in part.items() if key in ("title", "description", "default")}
+        return {**about, "anyOf": [{key: value for key, value in part.items() if key not in about}, _REFERENCE]}
+    return {
+        key: value
+        if key == "default" and not names
+        else _or_reference(value, not names and key in ("properties", "$defs"))
+        for key, value in part.items()
+    }
 
 
 def _chosen(kind: str, name: str) -> dict[str, Any]:
