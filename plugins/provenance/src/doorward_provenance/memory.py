@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -15,6 +16,21 @@ MOST_WORDS = 200_000
 """Words that are remembered of one principal."""
 _TEXT_WORDS = 4
 """A leaf with so many words is a text, in which somebody may have written anything; a shorter one is a field."""
+
+_SHORT = 4
+"""A value with fewer characters was said only where it stood by itself: the 13 of a time of day is no number 13."""
+_APART = re.compile(r"[\s\"'`()\[\]{},;=]+")
+
+
+@dataclass(eq=False)
+class Said:
+    """What a program said: its words in their order, and the short ones that stand by themselves."""
+
+    phrases: Phrases = field(default_factory=Phrases)
+    short: set[int] = field(default_factory=set)
+
+    def __len__(self) -> int:
+        return len(self.phrases) + len(self.short)
 
 
 @dataclass(eq=False)
@@ -58,16 +74,19 @@ class Memory:
     def __init__(self, seconds: float, now: Callable[[], float] = time.time) -> None:
         self._seconds, self._now = seconds, now
         self._answers: deque[Answer] = deque()
-        self._said: deque[tuple[float, Phrases]] = deque()
+        self._said: deque[tuple[float, Said]] = deque()
         self._words = 0
         self.programs = 0
         self.shown = float("inf")
         self._last_shown = self._private_shown = 0.0
 
-    def say(self, text: str) -> None:
+    def say(self, *texts: str) -> None:
         """Remember what the user's own program says, or the user."""
-        said = Phrases()
-        said.add(text)
+        said = Said()
+        for text in texts:
+            said.phrases.add(text)
+            apart = (word.strip(".:!?") for word in _APART.split(text))
+            said.short.update(whole(word) for word in apart if 0 < len(word) < _SHORT)
         self._said.append((self._now(), said))
         self._words += len(said)
         self._drop()
@@ -89,14 +108,16 @@ class Memory:
             self._private_shown = now
 
     @property
-    def both_shown(self) -> bool:
-        """Whether it was shown both what others may have written, and what is not for everybody."""
-        return self.shown < float("inf") and self._private_shown > 0
+    def private_shown(self) -> bool:
+        """Whether it was shown what is not for everybody."""
+        return self._private_shown > 0
 
     def was_said(self, value: str | float) -> bool:
         """Whether the user's own programs said it."""
+        if len(str(value).strip()) < _SHORT:
+            return any(whole(value) in said.short for _, said in self._said)
         words = hashes(str(value))
-        return bool(words) and any(said.has(words) for _, said in self._said)
+        return bool(words) and any(said.phrases.has(words) for _, said in self._said)
 
     def origins(self, value: str | float) -> Iterator[Origin]:
         """The answers that had a value, the last first."""

@@ -10,7 +10,7 @@ from doorward_provenance.labels import Labelled
 from doorward_provenance.memory import Origin
 from doorward_provenance.running import Running, Runs
 from doorward_provenance.settings import ProvenanceSettings
-from doorward_provenance.words import leaves
+from doorward_provenance.words import leaves, parameter_of
 
 _RULE = "[provenance] then"
 _MIXED = "[provenance] mixed"
@@ -32,37 +32,58 @@ class Origins(Decider):
         if not self._matters(call.function):
             return None
         labels, running = self._labels.of(call.function), self._runs.of(call)
-        unexplained = False
+        may_carry_private = False
         for path, value in leaves(call.as_given):
             if not str(value).strip() or running.memory.was_said(value):
                 continue
-            is_place = labels.outward and (not labels.places or _parameter(path) in labels.places)
+            is_place = labels.outward and (not labels.places or parameter_of(path) in labels.places)
             origins = list(running.memory.origins(value))
-            if why := _objection(running, call.function, origins, is_place=is_place):
+            if why := _objection(running, call.function, path, origins, is_place=is_place):
                 return Decision(self._settings.then, _RULE, f"`{path}` {why}")
-            unexplained |= not origins
-        if labels.outward and unexplained and not running.own and running.memory.both_shown:
-            why = "it reaches others, and its program was sent after private and untrusted answers had been shown"
+            if labels.outward and not running.own and parameter_of(path) not in labels.places:
+                may_carry_private = may_carry_private or _may_be_private(running, call.function, path, origins)
+        if may_carry_private:
+            why = "it may carry private answers to others, and its program was sent after untrusted ones were shown"
             return Decision(self._settings.mixed, _MIXED, why)
         return None
 
     def _matters(self, function: Function) -> bool:
         """Whether anything is decided of calls of a function: those that write or reach others."""
-        return self._labels.of(function).outward or not (function.read_only or function.guessed_read)
+        return self._labels.of(function).outward or not _reads(function)
 
 
-def _objection(running: Running, function: Function, origins: Sequence[Origin], *, is_place: bool) -> str:
+def _reads(function: Function) -> bool:
+    return function.read_only or function.guessed_read
+
+
+def _may_be_private(running: Running, function: Function, path: str, origins: Sequence[Origin]) -> bool:
+    """Whether a value may be made of what is not for everybody: of what its author was shown before, or of what the
+    program computes it from. A field goes back to its server."""
+    if not origins:
+        return running.memory.private_shown or any(each.private for each in running.sources(function, path).values())
+    return any(
+        each.answer.labels.private and (each.in_text or each.answer.server != function.server) for each in origins
+    )
+
+
+def _objection(running: Running, function: Function, path: str, origins: Sequence[Origin], *, is_place: bool) -> str:
     """Why an argument that the user has not said may be somebody else's will; empty if it is not."""
     strangers = [origin for origin in origins if origin.answer.labels.untrusted]
     in_text = [origin for origin in strangers if origin.in_text]
     if in_text and not running.own:
         return _told(in_text[0], running)
-    if any(_is_free(origin, function) for origin in origins):
-        return ""
+    if any(_is_free(origin, function) for origin in origins) or (running.own and origins and _reads(function)):
+        return ""  # a link may be followed as it stands: only one that is put together carries anything out
     if is_place and strangers:
         return _told(strangers[0], running)
-    if is_place and not origins and (running.untrusted or not running.own):
+    if is_place and not origins and not running.own:
         return "came from nowhere that is known, after what others may have written was read"
+    if is_place and not origins:
+        computed = [name for name, labels in running.sources(function, path).items() if labels.untrusted]
+        if computed:
+            return (
+                f"was computed from what {' or '.join(computed)} answered in this program: others may have written it"
+            )
     return ""
 
 
@@ -78,7 +99,3 @@ def _told(origin: Origin, running: Running) -> str:
     when = "in this program" if ago <= 0 else "one program ago" if ago == 1 else f"{ago} programs ago"
     what = "a text" if origin.in_text else "a field"
     return f"came from {what} that {origin.answer.function} answered {when}: others may have written it"
-
-
-def _parameter(path: str) -> str:
-    return path.split(".", 1)[0].split("[", 1)[0]

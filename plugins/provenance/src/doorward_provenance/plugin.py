@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
-from doorward import Decider, Outcome, PluginContext, Run, RunLayer, hookimpl
+from doorward import Decider, Gateway, Outcome, PluginContext, Run, RunLayer, hookimpl
 
+from doorward_provenance.flow import ANY
 from doorward_provenance.labels import Labelled
 from doorward_provenance.origins import Origins
 from doorward_provenance.running import Runs
@@ -20,8 +21,13 @@ class Provenance:
         settings: ProvenanceSettings = context.tables.get("provenance") or ProvenanceSettings()
         labels = Labelled(settings)
         is_tainted = context.members(settings.tainted, "[provenance] tainted")
-        self._runs = Runs(labels, is_tainted, settings.minutes * 60)
+        self._gateway: Gateway | None = None
+        self._runs = Runs(labels, is_tainted, settings.minutes * 60, self._resolve)
         self._origins = Origins(settings, labels, self._runs)
+
+    @hookimpl
+    def gateway_made(self, gateway: Gateway) -> None:
+        self._gateway = gateway
 
     @hookimpl
     def run_layers(self) -> list[RunLayer]:
@@ -30,6 +36,15 @@ class Provenance:
     @hookimpl
     def deciders(self) -> list[Decider]:
         return [self._origins]
+
+    def _resolve(self, path: Sequence[str]) -> str | None:
+        """The qualified name of the function that a path in a program means; see `Resolve`."""
+        if self._gateway is None:
+            return ANY
+        if path[0] not in self._gateway.servers.modules:
+            return None
+        function = self._gateway.catalog.function(path[0], path[1]) if len(path) == 2 else None
+        return function.qualified if function is not None else ANY
 
     async def _around(self, run: Run, proceed: Callable[[], Awaitable[Outcome]]) -> Outcome:
         with self._runs.begun(run.program) as answered:

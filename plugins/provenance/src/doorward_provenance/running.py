@@ -7,32 +7,58 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 
-from doorward import Call, Program, Reply
+from doorward import Call, Function, Program, Reply
 
-from doorward_provenance.labels import Labelled
+from doorward_provenance.flow import ANY, Flow, Resolve
+from doorward_provenance.labels import Labelled, Labels
 from doorward_provenance.memory import Memory
+from doorward_provenance.words import parameter_of
 
 _MOST_PRINCIPALS = 200
 
 
 @dataclass
 class Running:
-    """A run: the `number`th of its principal, whether its program is the user's `own`, and what it was answered."""
+    """A run: the `number`th of its principal, whether its program is the user's `own`, and the labels of the functions
+    that answered it, by their qualified names."""
 
     memory: Memory
     number: int
     own: bool
-    untrusted: bool = False
-    private: bool = False
+    flow: Callable[[], Flow] | None = None
+    answered: dict[str, Labels] = field(default_factory=dict)
+
+    @property
+    def untrusted(self) -> bool:
+        return any(labels.untrusted for labels in self.answered.values())
+
+    @property
+    def private(self) -> bool:
+        return any(labels.private for labels in self.answered.values())
+
+    def sources(self, function: Function, path: str) -> dict[str, Labels]:
+        """The functions whose answers may be in an argument, as far as they answered this run: by the text of its
+        program, or all of them."""
+        found = {ANY} if self.flow is None else self.flow().sources(function.qualified, parameter_of(path))
+        return {name: labels for name, labels in self.answered.items() if ANY in found or name in found}
 
 
 class Runs:
     """All runs under way, with what is remembered of their principals."""
 
-    def __init__(self, labels: Labelled, is_tainted: Callable[[str], bool], seconds: float) -> None:
-        self._labels, self._is_tainted, self._seconds = labels, is_tainted, seconds
+    def __init__(
+        self,
+        labels: Labelled,
+        is_tainted: Callable[[str], bool],
+        seconds: float,
+        resolve: Resolve,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._labels, self._is_tainted, self._seconds, self._resolve = labels, is_tainted, seconds, resolve
+        self._now = now
         self._memories: OrderedDict[str, Memory] = OrderedDict()
         self._under_way: dict[str, Running] = {}
 
@@ -42,16 +68,15 @@ class Runs:
         what it was answered, so that its author has been shown it from then on."""
         memory = self._memory(program.principal)
         memory.programs += 1
-        running = Running(memory, memory.programs, self._is_own(program.principal, memory, program.began))
-        if running.own:
-            for text in (program.code, json.dumps(program.params, ensure_ascii=False, default=str), *program.argv):
-                memory.say(text)
+        own = self._is_own(program.principal, memory, program.began)
+        running = Running(memory, memory.programs, own, self._flow(program))
+        if own:
+            memory.say(program.code, json.dumps(program.params, ensure_ascii=False, default=str), *program.argv)
         self._under_way[program.run] = running
 
         def answered(call: Call, reply: Reply) -> None:
             labels = self._labels.of(call.function)
-            running.untrusted |= labels.untrusted
-            running.private |= labels.private
+            running.answered[call.function.qualified] = labels
             memory.answered(call.function.qualified, call.function.server, labels, running.number, reply.value)
 
         try:
@@ -67,14 +92,22 @@ class Runs:
         memory = self._memory(call.principal)
         return Running(memory, memory.programs + 1, self._is_own(call.principal, memory, 0.0))
 
+    def _flow(self, program: Program) -> Callable[[], Flow] | None:
+        """What reads the flow through a program when it is first asked for."""
+        if program.language != "python":
+            return None
+        return cache(
+            lambda: Flow(program.code, self._resolve, given=("params", *program.params), continues=program.continues)
+        )
+
     def _is_own(self, principal: str, memory: Memory, began: float) -> bool:
         """Whether a program is the user's: its author had been shown nothing that strangers may have written."""
-        return (began or time.time()) <= memory.shown and not self._is_tainted(principal)
+        return (began or self._now()) <= memory.shown and not self._is_tainted(principal)
 
     def _memory(self, principal: str) -> Memory:
         memory = self._memories.get(principal)
         if memory is None:
-            memory = self._memories[principal] = Memory(self._seconds)
+            memory = self._memories[principal] = Memory(self._seconds, self._now)
             if len(self._memories) > _MOST_PRINCIPALS:
                 self._memories.popitem(last=False)
         self._memories.move_to_end(principal)

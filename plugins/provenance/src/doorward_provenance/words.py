@@ -42,6 +42,11 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, str | int | float]]:
         yield path, value
 
 
+def parameter_of(path: str) -> str:
+    """The parameter to which the path of a leaf belongs."""
+    return path.split(".", 1)[0].split("[", 1)[0]
+
+
 def hashes(text: str) -> list[int]:
     """Its words as numbers that mean nothing outside of this process: a keyed hash of each."""
     return [hash(_KEY + word) for word in islice(_words(text), MOST_WORDS)]
