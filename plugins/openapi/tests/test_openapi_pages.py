@@ -128,6 +128,11 @@ STYLES: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
         {"limit": 3},
     ),
     "offset alone": (offset("skip", None), {"skip": NUMBER}, {}),
+    "Box: total_count, where markers were not asked for": (
+        lambda q: answer({**json.loads(offset("offset", "total_count")(q)[2]), "next_marker": None}),
+        {"offset": NUMBER, "limit": NUMBER, "marker": TEXT, "usemarker": {"type": "boolean"}},
+        {"limit": 3},
+    ),
     "SCIM: startIndex": (offset("startIndex", "totalResults", 1), {"startIndex": NUMBER, "count": NUMBER}, {}),
     "page and total_pages": (numbered(lambda page: {"meta": {"total_pages": 3}}), {"page": NUMBER}, {}),
     "page, per_page and total": (

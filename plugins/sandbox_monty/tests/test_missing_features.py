@@ -11,6 +11,10 @@ from doorward_sandbox_monty.missing_features import missing_feature
     [
         ("ModuleNotFoundError", "No module named 'io'", "`text.splitlines()` are the lines of a text"),
         ("ModuleNotFoundError", "No module named 'urllib.parse'", "take a URL apart"),
+        ("ModuleNotFoundError", "No module named 'heapq'", "`sorted(values)[:n]`"),
+        ("ModuleNotFoundError", "No module named 'xml.dom'", "in XML are read already"),
+        ("ModuleNotFoundError", "No module named 'concurrent.futures'", "await asyncio.gather"),
+        ("RuntimeError", "'os.getenv' is not supported in this environment", "write values at its top"),
         ("ModuleNotFoundError", "No module named 'pandas'", "Modules of monty: asyncio, "),
         ("AttributeError", "module 'os' has no attribute 'system'", "Write it without"),
         ("ImportError", "cannot import name 'JSONDecoder' from 'json' (unknown location)", "Write it without"),

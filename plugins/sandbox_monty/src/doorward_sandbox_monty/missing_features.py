@@ -16,20 +16,30 @@ _NO_METHOD = re.compile(r"'?int'? (?:object )?has no attribute '(from_bytes|to_b
 _NO_BYTES = re.compile(
     r"cannot convert '(?:list|tuple|range|set|frozenset|dict|generator|\w*iterator)' object to bytes"
 )
+_NO_ENVIRONMENT = re.compile(r"'(os\.\w+)' is not supported in this environment")
+_NO_VARIABLES = "A program has no variables of the host: write values at its top, where `params` changes them."
 _ONE_TEXT = "exceptions can only be called with zero or one string argument"
 _NUMBERS = 'bytes.fromhex("".join(f"{number:02x}" for number in numbers)) makes bytes of numbers.'
 _INSTEAD_OF_MODULES = {
+    "calendar": "`(date.replace(day=28) + datetime.timedelta(days=4)).replace(day=1)` is the first of the next month.",
+    "concurrent": "Functions can be awaited: `await asyncio.gather(*(server.function(id=i) for i in ids))`.",
     "enum": "Write constants, or a dictionary.",
+    "fnmatch": "`re.fullmatch` matches patterns, `startswith` and `endswith` the ends of a name.",
+    "heapq": "`sorted(values)[:n]` are the smallest, `sorted(values, reverse=True)[:n]` the largest.",
+    "html": 'Write `text.replace("&lt;", "<")`, and the same for what else there is.',
     "io": '`text.splitlines()` are the lines of a text, which csv.reader takes as well; `"\\n".join(lines)` makes one.',
     "logging": "Write `print(…)`.",
     "operator": 'Write `key=lambda item: item["name"]`.',
     "pprint": "Write `json.dumps(value, indent=2)`.",
+    "secrets": 'Write `f"{random.getrandbits(128):032x}"`.',
     "statistics": "`sum(values) / len(values)` is the mean, `sorted(values)[len(values) // 2]` the median.",
     "string": 'Write the characters: `"abcdefghijklmnopqrstuvwxyz"`.',
     "textwrap": "Slices and `splitlines()` cut a text.",
     "traceback": "`str(error)` says what is wrong.",
+    "threading": "Functions can be awaited: `await asyncio.gather(*(server.function(id=i) for i in ids))`.",
     "urllib": 'Functions encode what they are given; `url.partition("?")` and `split("&")` take a URL apart.',
     "uuid": 'Write `f"{random.getrandbits(128):032x}"`.',
+    "xml": "Answers in XML are read already, where a document describes them; `re.findall` takes a text apart.",
     "zoneinfo": "Write `datetime.timezone(datetime.timedelta(hours=2))`.",
 }
 _INSTEAD_OF_SYNTAX = {
@@ -68,6 +78,8 @@ def missing_feature(error: str, message: str) -> MissingFeature | None:
         and name[1] not in _NOWHERE
     ):
         return MissingFeature(f"monty has no {name[1]!r}", _NUMBERS if name[1] == "bytearray" else "Write it without.")
+    if error == "RuntimeError" and (variables := _NO_ENVIRONMENT.match(message)):
+        return MissingFeature(f"monty has no {variables[1]}", _NO_VARIABLES)
     if error == "RuntimeError" and _ONE_TEXT in message:
         return MissingFeature("exceptions take no more than one text here", "Give them one: ValueError(str(x)).")
     if error == "TypeError" and _NO_BYTES.search(message):

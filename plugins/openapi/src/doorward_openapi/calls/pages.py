@@ -72,7 +72,7 @@ def following(
     more = _flag(said)
     if more is False or _REL_OTHER.search(links):
         return NextPage()
-    if (told := _cursor(call, said)) is not None and not told.left:
+    if (told := _cursor(call, said)) is not None and not told.left and not (told == NextPage() and _total(call, said)):
         return told
     if by_link:
         return NextPage()
@@ -109,6 +109,10 @@ class _Call:
         """The first argument that has one of these names; with `counted`, the first that is a number."""
         known = (self.parameters[name] for name in names if name in self.parameters)
         return next((argument for argument in known if not counted or self._counts(argument)), None)
+
+    def given(self, names: tuple[str, ...]) -> bool:
+        """Whether the call has an argument of one of these names."""
+        return any(self.parameters.get(name) in self._arguments for name in names)
 
     def _counts(self, argument: str) -> bool:
         kind = self._schema(argument).get("type")
@@ -251,6 +255,16 @@ def _cursor(call: _Call, told: Mapping[str, Any]) -> NextPage | None:
     if link or not silent:
         return link or NextPage()
     return NextPage(left=f"the function has no parameter for what the answer calls {unsaid}") if unsaid else None
+
+
+def _total(call: _Call, told: Mapping[str, Any]) -> bool:
+    """Whether a total says where the pages end, and not the empty token: the call did not turn pages by tokens, but
+    could by counting."""
+    empty = [name for name in words.CURSORS if name in told and not told[name]]
+    counted = not call.parameters.keys().isdisjoint(_COUNTED) and next(_numbers(told, words.TOTALS), None) is not None
+    return (
+        counted and told.keys().isdisjoint(words.LINKS) and not any(call.given(words.CURSORS[name]) for name in empty)
+    )
 
 
 def _last_item(call: _Call, told: Mapping[str, Any], items: list[Any] | None) -> dict[str, Any] | None:
