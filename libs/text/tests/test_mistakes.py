@@ -37,7 +37,7 @@ def bound(*args: Any, **kwargs: Any) -> dict[str, Any]:
         ({"code": "ab"}, "argument code: expected a str that matches ^[A-Z]{3}$, got str 'ab'"),
         ({"tags": ["a", 1]}, "argument tags[1]: expected str, got int 1"),
         ({"tags": "a"}, "argument tags: expected list, got str 'a'"),
-        ({"items": [{"skus": 1}]}, "argument items[0]: needs 'sku'; did you mean 'sku'?"),
+        ({"items": [{"skus": 1}]}, "argument items[0]: needs 'sku'; did you mean that by 'skus'?"),
         ({"flags": "x", "flag": True}, "has no parameter 'flags'; did you mean 'flag'?"),
         ({"filee": 1}, "has no parameter 'filee'; did you mean 'file'?"),
         ({"ratio": ["x"]}, "argument ratio: expected float, got a list of 1"),
@@ -149,7 +149,7 @@ def test_an_argument_that_another_parameter_takes_is_told() -> None:
     assert str(many.hint).startswith("The right signature:")
 
     near = error(rrsets_body=[{"record": [], "name": "x"}])
-    assert str(near) == "dns.create argument rrsets_body[0]: needs 'records'; did you mean 'records'?"
+    assert str(near) == "dns.create argument rrsets_body[0]: needs 'records'; did you mean that by 'record'?"
     assert str(near.hint).startswith("rrsets_body[0] is of the type Set:")
     assert "optional = " in str(error(rrsets_body=[{"name": "x"}]))  # the document may be wrong
 

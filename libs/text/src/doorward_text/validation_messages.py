@@ -91,11 +91,16 @@ def _names(error: Any) -> list[str]:
 
 def _pair(error: Any, name: str, known: Known) -> str:
     """The known name that was meant by a similar unknown one; "" if no two names are similar."""
-    names = known(error.instance_path)
     if error.kind.name != "required":
-        return next(iter(nearest(name, names, 1)), "")
+        return next(iter(nearest(name, known(error.instance_path), 1)), "")
+    return name if _given_as(error, name, known) else ""
+
+
+def _given_as(error: Any, name: str, known: Known) -> str:
+    """The unknown name by which a missing one was probably meant; "" if none is similar."""
+    names = known(error.instance_path)
     unknown = [key[:_MAX_VALUE_CHARS] for key in list(error.instance)[:_MAX_COMPARED_NAMES] if key not in names]
-    return name if nearest(name, unknown, 1) else ""
+    return next(iter(nearest(name, unknown, 1)), "")
 
 
 def _sentence(
@@ -111,8 +116,9 @@ def _sentence(
         listed = _listed(needed[:_MAX_NAMES]) + more
         if not path:
             return f"needs the argument{'s' if len(needed) > 1 else ''} {listed}"
-        pairs = [pair for name in needed[:_MAX_NAMES] if (pair := _pair(error, name, known))]
-        return f"argument {path}: needs {listed}{_did_you_mean(pairs)}"
+        given = [each for name in needed[:_MAX_NAMES] if (each := _given_as(error, name, known))]
+        by = f"; did you mean that by {_listed(dict.fromkeys(given))}?" if given else ""
+        return f"argument {path}: needs {listed}{by}"
     if kind.name == "additionalProperties":
         unknown = [str(name)[:_MAX_VALUE_CHARS] for name in kind.unexpected]
         pairs = [pair for name in unknown[:10] if (pair := _pair(error, name, known))]
