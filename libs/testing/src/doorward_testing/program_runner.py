@@ -88,17 +88,17 @@ class ProgramRunner:
             sandbox = await executor.open(program)
             running = asyncio.ensure_future(sandbox.run(program, door))
             began = time.monotonic()
-            while "begun" not in door.printed and time.monotonic() - began < 60:  # noqa: ASYNC110
+            while "begun" not in door.printed and not running.done() and time.monotonic() - began < 60:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
             await asyncio.sleep(0.3)
-            assert not running.done(), running.result()
+            assert not running.done(), f"it ended before it was cancelled: {running.result()}"
+            assert "begun" in door.printed, "what it prints does not come to `door.printed` while it runs"
             cancelled = time.monotonic()
             running.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await running
             await sandbox.close()
             assert time.monotonic() - cancelled < 20
-            assert "begun" in door.printed
             again = await executor.open(self.program("1 + 1"))
             assert (await again.run(self.program("1 + 1"), Door())).value == 2
             await again.close()
