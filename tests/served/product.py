@@ -358,6 +358,13 @@ class Agent:
         assert (answer["error"]["type"], answer["error"]["message"], answer["error"]["line"]) == ("ApiError", told, 7)
         assert COMPLAINED in self.text
 
+    async def late(self) -> None:
+        """A program whose time is over is told with its line: while it computes, sleeps or awaits."""
+        for work in ("pass", "time.sleep(600)", "await asyncio.sleep(600)"):
+            answer = await self.run(f"import asyncio, time\nwhile True:\n    {work}\n", timeout=2)
+            assert answer["error"]["type"] == "TimeoutError"
+            assert answer["error"]["line"] in ({2, 3} if work == "pass" else {3}), work
+
     async def value(self, code: str, **options: Any) -> Any:
         """The value of a program that must succeed."""
         answer = await self.run(code, **options)

@@ -104,6 +104,12 @@ result = statistics.mean(item["price"] for item in items)
             }
 
 
+async def test_a_late_program_names_its_line(docked: Project) -> None:
+    """As it stands in the agent's code."""
+    async with docked.stdio() as agent:
+        await agent.late()
+
+
 async def test_a_shell_in_one_line(project: Project, engine: Any) -> None:
     """`shell = true` is all that it takes for the commands of the image, beside the guard that refuses them else.
     CONTRACT: EXE-20."""

@@ -130,6 +130,12 @@ async def test_errors_have_the_agents_lines(jailed: Agent) -> None:
     assert (answer["error"]["type"], answer["error"]["line"]) == ("KeyError", 4)
 
 
+@pytest.mark.slow
+async def test_a_late_program_names_its_line(jailed: Agent) -> None:
+    """As it stands in the agent's code."""
+    await jailed.late()
+
+
 async def test_no_network(jailed: Agent, api: Api) -> None:
     """Neither the API's own address nor any other. CONTRACT: SBX-13."""
     host, port = api.url.removeprefix("http://").split(":")
