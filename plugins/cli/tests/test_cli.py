@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import os
@@ -83,6 +84,7 @@ def test_every_command_explains_itself(cli: Cli, word: str) -> None:
         "policy": ("test",),
         "store": ("forget",),
         "export": ("stubs",),
+        "schedule": ("add",),
     }
     ended = cli(word, *below.get(word, ()), "--help")
     assert ended.code == 0
@@ -625,6 +627,24 @@ def test_clean(project: Cli, doorward_host: Any) -> None:
     assert project("clean", "weather").code == 2
 
 
+def test_clean_all(project: Cli, doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`clean --all` removes the state folder once somebody has said yes, and no folder of others."""
+    state = doorward_host.folder / "state"
+    project("compile")
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    asked = project("clean", "--all")
+    assert (asked.code, "catalog.db" in asked.err, state.exists()) == (130, True, True)
+    assert project("clean", "--all", "--compile").code == 2
+    assert f"removed {state}: " in project("clean", "--all", "--yes").out
+    assert not state.exists()
+    assert project("clean", "--all").out == "nothing to remove\n"
+    (doorward_host.folder / "link").symlink_to(doorward_host.folder)
+    for shared in (doorward_host.folder, doorward_host.folder / "link", doorward_host.folder.parent):
+        monkeypatch.setenv("DOORWARD_STATE_DIR", str(shared))
+        refused = project("clean", "--all", "--yes")
+        assert (refused.code, "not of Doorward alone" in refused.err) == (2, True), refused
+
+
 # list, search, show, call
 
 
@@ -843,9 +863,9 @@ READS_ENV_FILE = [
 @pytest.mark.parametrize("words", READS_ENV_FILE)
 def test_every_command_reads_its_env_file(project: Cli, doorward_host: Any, words: str) -> None:
     """A value of the configuration comes from the file that `--env-file` names, and from no other; that it is not there
-    is an error. The four other commands need no value, or check none. CONTRACT: CLI-03."""
+    is an error. The five other commands need no value, or check none. CONTRACT: CLI-03."""
     read = {each.partition(" ")[0] for each in READS_ENV_FILE}
-    assert own_commands().keys() - read == {"init", "schema", "completion", "plugins"}
+    assert own_commands().keys() - read == {"init", "schema", "completion", "plugins", "schedule"}
     (doorward_host.folder / "p.py").write_text("1")
     (doorward_host.folder / "bad.env").write_text("DOORWARD_LIMITS__TIMEOUT=soon\n")
     (doorward_host.folder / ".env").write_text("DOORWARD_SURFACE=wrong\n")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 import click
+from doorward import ConfigError
 from doorward.texts import indented
 
 from doorward_cli.command_line import installed_command
@@ -109,7 +110,11 @@ def compile(
 @click.argument("names", nargs=-1)
 @click.option("--compile", "again", is_flag=True, help="Compile everything anew.")
 @click.option("--enhancements", is_flag=True, help="Remove only what models wrote: of all, or of these NAMES.")
-def clean(project: Project, names: tuple[str, ...], again: bool, enhancements: bool) -> int:
+@click.option("--all", "everything", is_flag=True, help="Remove the state folder: logins, runs and audit log, too.")
+@click.option("--yes", is_flag=True, help="Do not ask whether to remove all.")
+def clean(
+    project: Project, names: tuple[str, ...], again: bool, enhancements: bool, everything: bool, yes: bool
+) -> int:
     """Remove the catalog: everything that was compiled, and what models wrote and plugins know about it.
 
     With --enhancements NAMES are servers, or functions as `server.function`. `doorward clean compile` is the same as
@@ -123,7 +128,11 @@ def clean(project: Project, names: tuple[str, ...], again: bool, enhancements: b
         names, again = (), True
     if names and not enhancements:
         raise click.UsageError("the whole catalog is removed: leave out the names, or give --enhancements as well")
+    if everything and (names or again or enhancements):
+        raise click.UsageError("--all removes everything: leave out what else is given")
     loaded = project.load()
+    if everything:
+        return _remove_state(project, loaded, yes)
     catalog = catalog_in(loaded.state_folder(), Plugins(find_index()))
     if enhancements:
         removed = installed_command("clean.enhancements").callback(loaded, names)
@@ -135,6 +144,33 @@ def clean(project: Project, names: tuple[str, ...], again: bool, enhancements: b
         print_json({"removed": removed})
     else:
         say("\n".join(f"removed {each}" for each in removed) or "nothing to remove")
+    return 0
+
+
+def _remove_state(project: Project, loaded: Loaded, yes: bool) -> int:
+    """Remove the state folder, once a person has seen what lies in it."""
+    folder = loaded.state_folder()
+    kept = [Path.cwd(), Path.home(), loaded.path.resolve().parent]
+    if holds := next((each for each in kept if each.resolve().is_relative_to(folder.resolve())), None):
+        raise ConfigError(
+            f"the state folder {folder} holds {holds}, which is not of Doorward alone",
+            hint="Remove by hand what may go.",
+        )
+    names = sorted(file.name for file in folder.iterdir()) if folder.exists() else []
+    shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+    if names and not yes:
+        say(f"{folder}: {shown}", err=True)
+        click.confirm(
+            "Remove it, with all logins, stored runs and the audit log? Stop doorward serve first.", abort=True
+        )
+    if folder.exists():
+        shutil.rmtree(folder)
+    if project.json:
+        print_json({"removed": [str(folder / name) for name in names]})
+    elif not names:
+        say("nothing to remove")
+    else:
+        say(f"removed {folder}: {shown}\n  What lies in another store, such as PostgreSQL, is still there.")
     return 0
 
 
