@@ -53,7 +53,7 @@ hatchling and pip are started, and a view is asked by the search."""
 SEVERAL = {
     "cli": {
         *("init", "add", "remove", "compile", "clean", "list", "search", "show", "call", "login", "policy"),
-        *("run", "store", "plugins", "schema", "completion", "doctor", "export", "refresh"),
+        *("run", "store", "plugins", "schema", "completion", "doctor", "export", "refresh", "schedule"),
     },
     "auth_static": {"static", "bearer", "jwt", "basic", "api_key"},
     "mcp_server": {"serve", "token", "health"},
