@@ -63,6 +63,12 @@ CAPABILITIES = [
         ("DOORWARD_PROVENANCE__MINUTES", "60"),
         plugin="provenance",
     ),
+    Capability(
+        "doorward-console",
+        "[console]\nself_approval = true\n",
+        ("DOORWARD_CONSOLE__LINK", "true"),
+        plugin="console",
+    ),
     Capability("doorward-compat", plugin="compat"),
     Capability("doorward-program-helpers", plugin="program_helpers"),
     Capability("doorward-skills", server_key='skills = "guide.md"', plugin="skills"),

@@ -19,7 +19,7 @@ _EXPORTS = Exports(
         "host.loopback": "IN_URLS is_loopback",
         "host.processes": "Process",
         "model.names": "some",
-        "plugins.mcp_additions": "PRINCIPAL RawPage RawPrompt RawResource RawTool principal_of",
+        "plugins.mcp_additions": "PRINCIPAL VERIFY_TOKEN RawPage RawPrompt RawResource RawSite RawTool principal_of",
     },
 )
 __all__ = [*_EXPORTS.places]

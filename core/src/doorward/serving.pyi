@@ -16,7 +16,9 @@ from doorward.plugins.mcp_additions import PRINCIPAL as PRINCIPAL
 from doorward.plugins.mcp_additions import RawPage as RawPage
 from doorward.plugins.mcp_additions import RawPrompt as RawPrompt
 from doorward.plugins.mcp_additions import RawResource as RawResource
+from doorward.plugins.mcp_additions import RawSite as RawSite
 from doorward.plugins.mcp_additions import RawTool as RawTool
+from doorward.plugins.mcp_additions import VERIFY_TOKEN as VERIFY_TOKEN
 from doorward.plugins.mcp_additions import principal_of as principal_of
 
 __all__ = [
@@ -27,7 +29,9 @@ __all__ = [
     "RawPage",
     "RawPrompt",
     "RawResource",
+    "RawSite",
     "RawTool",
+    "VERIFY_TOKEN",
     "apart",
     "can_come_in",
     "indented",

@@ -19,7 +19,7 @@ from doorward.model.calls import Call, CallRecord, CallTrace, Decider, Decision
 from doorward.model.functions import Function
 from doorward.model.layers import CallLayer, RunLayer
 from doorward.model.programs import Finding, Outcome, Program
-from doorward.plugins.mcp_additions import RawPage, RawPrompt, RawResource, RawTool, VerifiesTokens
+from doorward.plugins.mcp_additions import RawPage, RawPrompt, RawResource, RawSite, RawTool, VerifiesTokens
 
 hookspec = pluggy.HookspecMarker("doorward")
 hookimpl = pluggy.HookimplMarker("doorward")
@@ -167,9 +167,9 @@ class ServerHooks:
         the server listens."""
 
     @hookspec
-    def http_pages(self) -> Sequence[RawPage] | None:
-        """More paths of the HTTP transport: `doorward.serving.RawPage` objects. Fires once, before the server
-        listens."""
+    def http_pages(self) -> Sequence[RawPage | RawSite] | None:
+        """More paths of the HTTP transport: `doorward.serving.RawPage` objects, and `RawSite` objects for a path with
+        all below it. Fires once, before the server listens."""
 
     @hookspec
     def mcp_server(self, server: Any, changed: Callable[[Any], Awaitable[None]]) -> None:

@@ -54,6 +54,24 @@ class RawPage:
     answer: Callable[[Mapping[str, str]], Awaitable[tuple[int, Mapping[str, str], bytes]]]
 
 
+@dataclass(frozen=True, slots=True)
+class RawSite:
+    """A path of the HTTP transport and all below it, that a plugin adds by the hook `http_pages`. `app` is an ASGI
+    application, which says itself who may do what there, and how large a request may be. What reaches it names a host
+    and an origin that the endpoint admits; its scope has whose request it is where it brought a good token in its
+    header (`PRINCIPAL`), and under `VERIFY_TOKEN` a coroutine function that tells whose token a text is, or `None`.
+    `opened` is called once with the URL of the path, when it is served, and answers a line for whoever started the
+    server; none if it is empty."""
+
+    path: str
+    app: Callable[[Any, Any, Any], Awaitable[None]]
+    opened: Callable[[str], str] = lambda url: ""
+
+
+VERIFY_TOKEN = "doorward.verify_token"  # noqa: S105
+"""The key in the ASGI scope of a `RawSite`: see there."""
+
+
 @runtime_checkable
 class VerifiesTokens(Protocol):
     """What a plugin answers to the hook `token_verifier`: it says whose token this is, `None` if it is not good."""

@@ -6,6 +6,8 @@ from __future__ import annotations
 from doorward_approvals.approvals import Approvals as Approvals
 from doorward_approvals.request import ApprovalHooks as ApprovalHooks
 from doorward_approvals.request import ApprovalRequest as ApprovalRequest
+from doorward_approvals.requests import REQUESTS as REQUESTS
+from doorward_approvals.requests import Requests as Requests
 from doorward_approvals.settings import ApprovalSettings as ApprovalSettings
 
-__all__ = ["ApprovalHooks", "ApprovalRequest", "ApprovalSettings", "Approvals"]
+__all__ = ["REQUESTS", "ApprovalHooks", "ApprovalRequest", "ApprovalSettings", "Approvals", "Requests"]

@@ -21,6 +21,7 @@ from doorward import (
 from doorward.values import effect, frozen
 
 from doorward_approvals.request import APPROVAL_SCOPES, ApprovalHooks, ApprovalKind, ApprovalRequest, ApprovalScope
+from doorward_approvals.requests import REQUESTS, Requests
 from doorward_approvals.settings import ApprovalSettings
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ class Approvals:
         from doorward_durable_runs import APPROVALS
 
         gateway.services.give(APPROVALS, self)
+        gateway.services.give(REQUESTS, Requests(lambda: self._store))
 
     @hookimpl
     def call_layers(self) -> list[CallLayer]:

@@ -20,16 +20,22 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from doorward import ConfigError, Finding, RefusedForNow, Settings, hookimpl
+from doorward import ConfigError, Finding, RefusedForNow, Service, Settings, hookimpl
 from pydantic import ByteSize, Field, NonNegativeInt, PositiveFloat
 
 from doorward_audit_jsonl.key import key_at, key_path
 from doorward_audit_jsonl.log_file import DAY_SECONDS, TURN_SECONDS, LogFile
 
 if TYPE_CHECKING:
-    from doorward import Call, CallRecord, Outcome, PluginContext, Program
+    from doorward import Call, CallRecord, Gateway, Outcome, PluginContext, Program
+
+    from doorward_audit_jsonl.reader import AuditReader
 
 PLUGIN_API = 1
+
+__all__ = ["AUDIT", "AuditLog", "AuditSettings", "log_path"]
+
+AUDIT = Service["AuditReader"]("what reads the audit log", "doorward-audit-jsonl")
 
 MAX_NAME_CHARS = 200
 """Length of a name in a line: an agent chooses the names of its exceptions, and could put whole messages into them."""
@@ -117,6 +123,12 @@ class AuditLog:
         with self._lock:
             self._end_waiting()
             self._tidy()
+
+    @hookimpl
+    def gateway_made(self, gateway: Gateway) -> None:
+        from doorward_audit_jsonl.reader import AuditReader  # for those who look, not for the start
+
+        gateway.services.give(AUDIT, AuditReader(self._path))
 
     @hookimpl
     def auth_chosen(self, server: str, auth: str) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import re
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +17,9 @@ from doorward_cli import Project, common, print_json, say, table
 
 from doorward_audit_jsonl import AuditSettings, log_path
 from doorward_audit_jsonl.chain import Link
-from doorward_audit_jsonl.key import KEY_BYTES, key_path
+from doorward_audit_jsonl.key import key_path
 from doorward_audit_jsonl.log_file import all_files
+from doorward_audit_jsonl.reader import Tail, fits, read_key
 from doorward_audit_jsonl.verify import Verdict
 from doorward_audit_jsonl.verify import verify as verified
 
@@ -55,7 +54,7 @@ def verify(project: Project, log: Path | None, key: Path | None, holds: str | No
         noted = Link(int(found[1]), bytes.fromhex(found[2]))
     path = _path(project, log)
     try:
-        verdict = verified(path, _key(key or key_path(path)), noted)
+        verdict = verified(path, read_key(key or key_path(path)), noted)
     except OSError as error:
         raise ConfigError(f"the audit log cannot be read: {error}", place=str(path)) from None
     _tell(project, path, verdict)
@@ -78,7 +77,7 @@ def show(project: Project, log: Path | None, last: int, failed: bool, follow: bo
     """Show the last lines of the audit log, the newest at the end."""
     path = _path(project, log)
     only, tail = {name: value for name, value in wanted.items() if value}, Tail(path)
-    found = deque((line for line in tail.read() if _fits(line, only, failed=failed)), maxlen=last)
+    found = deque((line for line in tail.read() if fits(line, only, failed=failed)), maxlen=last)
     if project.json and not follow:
         print_json({"lines": list(found)})
     elif project.json:
@@ -90,7 +89,7 @@ def show(project: Project, log: Path | None, last: int, failed: bool, follow: bo
         say(f"No such line in {path}.", err=True)
     while follow:
         time.sleep(_LOOK_SECONDS)
-        new = (line for line in tail.read() if _fits(line, only, failed=failed))
+        new = (line for line in tail.read() if fits(line, only, failed=failed))
         if project.json:
             _print_lines(new)
         else:
@@ -117,16 +116,6 @@ def _path(project: Project, log: Path | None) -> Path:
     return log
 
 
-def _key(path: Path) -> bytes:
-    try:
-        key = path.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"the key of the audit log cannot be read: {error.strerror}", place=str(path)) from None
-    if len(key) != KEY_BYTES:
-        raise ConfigError(f"this is no key of an audit log: it has not {KEY_BYTES} bytes", place=str(path))
-    return key
-
-
 def _tell(project: Project, path: Path, verdict: Verdict) -> None:
     last = f"{verdict.last.n}:{verdict.last.chain.hex()}"
     if project.json:
@@ -142,33 +131,6 @@ def _tell(project: Project, path: Path, verdict: Verdict) -> None:
         say(f"note: {note}", err=True)
     how = "is whole" if verdict.ok else "is NOT whole"
     say(f"{path} {how}: {verdict.lines} lines in {verdict.files} file(s), from {verdict.first} to {last}")
-
-
-class Tail:
-    """The lines of a log, of which each is read once, whatever files it has by then."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._read: dict[tuple[int, int], int] = {}
-
-    def read(self) -> Iterator[dict[str, Any]]:
-        """The lines that can be read and were not, the oldest first. One that is still being written comes later."""
-        for file in all_files(self._path):
-            with file.open("rb") as opened:
-                stat = os.fstat(opened.fileno())
-                which = stat.st_dev, stat.st_ino
-                opened.seek(self._read.get(which, 0))
-                for line in opened:
-                    if not line.endswith(b"\n"):
-                        break
-                    self._read[which] = self._read.get(which, 0) + len(line)
-                    with contextlib.suppress(ValueError):
-                        if isinstance(found := json.loads(line), dict):
-                            yield found
-
-
-def _fits(line: dict[str, Any], only: dict[str, str], *, failed: bool) -> bool:
-    return all(line.get(name) == value for name, value in only.items()) and (not failed or line.get("ok") is False)
 
 
 def _row(line: dict[str, Any]) -> tuple[object, ...]:

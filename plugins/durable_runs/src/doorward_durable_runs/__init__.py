@@ -11,6 +11,9 @@ from doorward_durable_runs.journal.journals import Journals as Journals
 from doorward_durable_runs.journal.journals import open_journals as open_journals
 from doorward_durable_runs.plans.outcome import PlannedCalls as PlannedCalls
 from doorward_durable_runs.plans.outcome import planned_calls as planned_calls
+from doorward_durable_runs.run_in_words import run_calls as run_calls
+from doorward_durable_runs.run_in_words import run_state as run_state
+from doorward_durable_runs.run_in_words import run_summary as run_summary
 from doorward_durable_runs.sealing import Box as Box
 from doorward_durable_runs.sealing import Sealing as Sealing
 from doorward_durable_runs.sealing import shared_salt as shared_salt
@@ -25,7 +28,7 @@ from doorward_durable_runs.stored_runs import StoredRuns as StoredRuns
 __all__ = [
     "APPROVALS", "STORED_RUNS", "AsksApproval", "Box", "DocumentedSecrets", "DurableRuns", "Given", "Journals",
     "PlannedCalls", "RunFile", "RunSettings", "RunStore", "Sealing", "StoredRun", "StoredRuns", "open_journals",
-    "planned_calls", "shared_salt",
+    "planned_calls", "run_calls", "run_state", "run_summary", "shared_salt",
 ]  # fmt: skip
 
 

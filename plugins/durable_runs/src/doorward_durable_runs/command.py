@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -12,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import anyio
 import click
 from doorward_cli import Project, common, print_json, say, table, tell
+
+from doorward_durable_runs.run_in_words import run_calls, run_state, run_summary, time_text
 
 if TYPE_CHECKING:
     from doorward import Outcome
@@ -34,7 +35,7 @@ def list_(project: Project, principal: str | None) -> None:
     """List them, the newest first."""
     found, unread = _of(project, lambda journals: _all(journals, principal))
     if project.json:
-        print_json({"runs": [_told(each) for each in found]} | ({"unread": unread} if unread else {}))
+        print_json({"runs": [run_summary(each) for each in found]} | ({"unread": unread} if unread else {}))
     elif found:
         table(["run", "principal", "state", "created", "about"], [_row(each) for each in found])
     elif not unread:
@@ -50,11 +51,11 @@ def show(project: Project, run: str) -> None:
     """Show what RUN was given, its calls in order, and how each ended."""
     stored = _of(project, lambda journals: journals.store.show(run))
     if project.json:
-        print_json({**_told(stored), "code": stored.given.code, "calls": _calls(stored)})
+        print_json({**run_summary(stored), "code": stored.given.code, "calls": run_calls(stored)})
         return
-    say(f"{run} of {stored.given.principal}: {_state(stored)}\n\n{stored.given.code.strip()}\n")
+    say(f"{run} of {stored.given.principal}: {run_state(stored)}\n\n{stored.given.code.strip()}\n")
     table(["call", "ended", "ms", "function and arguments"], [
-        (call["call"], call["ended"], call.get("ms", ""), call["made"]) for call in _calls(stored)
+        (call["call"], call["ended"], call.get("ms", ""), call["made"]) for call in run_calls(stored)
     ])  # fmt: skip
 
 
@@ -158,53 +159,7 @@ async def _all(journals: Journals, principal: str | None) -> tuple[list[StoredRu
     return await journals.store.all(principal), await journals.store.unread()
 
 
-def _state(stored: StoredRun) -> str:
-    if stored.for_ == "plan":
-        return "it is a plan, and not committed"
-    if stored.state == "ended":
-        return "it succeeded" if stored.ok else "it failed"
-    from doorward_durable_runs.journal.journals import state_in_words
-
-    until = f", until {_time(stored.until)}" if stored.until else ""
-    known = {"running": "it runs", "waiting": f"it waits ({stored.for_}{until})"}
-    said = known.get(stored.state) or state_in_words(stored)
-    return f"{said}; it cannot be resumed: {stored.lost}" if stored.lost else said
-
-
 def _row(stored: StoredRun) -> tuple[str, ...]:
     given = stored.given
     about = "; ".join(stored.what) or given.about
-    return given.run, given.principal, _state(stored), _time(given.created), about
-
-
-def _told(stored: StoredRun) -> dict[str, Any]:
-    given = stored.given
-    told = {"run": given.run, "principal": given.principal, "state": stored.state, "ok": stored.ok,
-            "for": stored.for_, "what": [*stored.what], "cannot": stored.lost, "description": given.description,
-            "created": _time(given.created), "expires": _time(given.expires)}  # fmt: skip
-    return {key: value for key, value in told.items() if value not in (None, "", [])}
-
-
-def _time(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
-
-
-def _calls(stored: StoredRun) -> list[dict[str, Any]]:
-    """The calls of a run, as a person reads them."""
-    from doorward_durable_runs.journal.replay import StoredJournal
-
-    made, journal = [], StoredJournal.read(stored)
-    for entry in journal.entries:
-        ended = "not made" if stored.state == "waiting" else "no answer: not made, or it may be repeated"
-        if entry.sent:
-            ended = "unknown: its answer is lost" if stored.state != "running" else "sent"
-        if entry.change is not None and not entry.sent:
-            ended = "withheld" if entry.change.number > 0 else "not made: it needs answers of what is withheld"
-        if entry.ended:
-            ok = "ok" if entry.reply else "ok; its answer is not stored"
-            ended = f"{type(entry.error).__name__}: {entry.error}" if entry.error else ok
-        if entry.place in journal.undone:
-            ended += "; undone"
-        call = {"call": entry.place, "made": entry.text, "ended": ended}
-        made.append(call | ({"ms": round(entry.ms, 1)} if entry.ended else {}))
-    return made
+    return given.run, given.principal, run_state(stored), time_text(given.created), about

@@ -63,8 +63,13 @@ class Serve(click.Command):
 @click.option(
     "--port", type=click.IntRange(0, 65535), help="Where to listen; [http] port if not given. 0 is any free port."
 )
+@click.option(
+    "--console",
+    is_flag=True,
+    help="Serve HTTP, with pages for people below /console; print a link that works once.",
+)
 @click.option("--init", is_flag=True, help="First `doorward init --from-environment`, if there is no configuration.")
-def serve(project: Project, transport: str, host: str | None, port: int | None, init: bool) -> None:
+def serve(project: Project, transport: str, host: str | None, port: int | None, console: bool, init: bool) -> None:
     """Serve MCP clients until they go, or until told to end: SIGTERM has programs end first, within [http] grace."""
     gc.disable()  # until all is imported, as `doorward_cli.main` does
     if init:
@@ -75,12 +80,17 @@ def serve(project: Project, transport: str, host: str | None, port: int | None, 
     from doorward_mcp_server.stopping import Stopping
 
     stopping = Stopping()
-    asyncio.run(stopping.serve(_serve(project, transport, host, port, stopping)))
+    asyncio.run(stopping.serve(_serve(project, "http" if console else transport, host, port, stopping, console)))
 
 
-async def _serve(project: Project, transport: str, host: str | None, port: int | None, stopping: Stopping) -> None:
+async def _serve(
+    project: Project, transport: str, host: str | None, port: int | None, stopping: Stopping, console: bool
+) -> None:
     given = {key: value for key, value in (("host", host), ("port", port)) if value not in (None, "")}
-    loaded = project.load(serves=True, options={"http": given} if given and transport == "http" else None)
+    options = {"http": given} if given and transport == "http" else {}
+    if console:
+        options["console"] = {"link": True}
+    loaded = project.load(serves=True, options=options or None)
     from doorward import Gateway, log
 
     for name, error in loaded.broken.items():
@@ -100,6 +110,7 @@ async def _serve(project: Project, transport: str, host: str | None, port: int |
                 http.host,
                 http.port,
                 ready=lambda url: say(f"Serving MCP at {url}", err=True),
+                announce=lambda line: say(line, err=True),
                 stopping=stopping,
             )
             return

@@ -7,12 +7,13 @@ import contextlib
 import os
 import socket
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
 from doorward import ConfigError, Gateway
+from doorward.serving import RawPage, RawSite
 
 from doorward_mcp_server.http import trace_context
 from doorward_mcp_server.server import serving
@@ -60,9 +61,11 @@ async def serve_http(
     port: int,
     *,
     ready: Callable[[str], None] = lambda url: None,
+    announce: Callable[[str], None] = lambda line: None,
     stopping: Stopping | None = None,
 ) -> None:
-    """Serve any number of clients over streamable HTTP, until cancelled. `ready` gets the URL; port 0 is any free one.
+    """Serve any number of clients over streamable HTTP, until cancelled. `ready` gets the URL, `announce` what sites
+    of plugins say of theirs; port 0 is any free one.
     `stopping` learns how to let what runs come to its end.
 
     Raises: ConfigError for an address that others can reach without a token, or without TLS, or that is taken;
@@ -88,7 +91,8 @@ async def serve_http(
         endpoint = Endpoint(gate.loaded, host, listener.getsockname()[1])
         async with serving(gate, changes) as server:
             server.middleware[:0] = [_by_http, shutdown]
-            app, requests = application(server, endpoint, verifiers, changes.forget, gate)
+            added = [page for answer in gate.plugins.each("http_pages", list) for page in answer]
+            app, requests = application(server, endpoint, verifiers, changes.forget, gate, added)
             settings = uvicorn.Config(
                 app, ws="none", log_config=None, access_log=False, proxy_headers=False, server_header=False,
                 timeout_keep_alive=http.idle_timeout, timeout_graceful_shutdown=3,
@@ -112,6 +116,9 @@ async def serve_http(
                     if endpoint.local == endpoint.url
                     else f"{endpoint.local} (for clients: {endpoint.url})"
                 )
+                for site in (each for each in added if isinstance(each, RawSite)):
+                    if line := site.opened(endpoint.local.removesuffix(http.path) + site.path):
+                        announce(line)
                 await asyncio.shield(running)
             finally:
                 with anyio.CancelScope(shield=True):
@@ -133,9 +140,10 @@ def application(
     verifiers: Verifiers,
     forget: Callable[[str], None],
     gate: Gateway,
+    added: Sequence[RawPage | RawSite] = (),
 ) -> tuple[Any, Requests]:
     """The ASGI application: the SDK's, behind our entrance and the limits of requests. `forget` gets the id of each
-    session that ends."""
+    session that ends; `added` are the paths of plugins."""
     from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
     from mcp.server.auth.settings import AuthSettings
     from mcp.server.transport_security import TransportSecuritySettings
@@ -162,8 +170,9 @@ def application(
         custom_starlette_routes=routes,
     )
     requests = Requests(app, http, forget)
-    pages = {page.path: page for answer in gate.plugins.each("http_pages", list) for page in answer}
-    guarded = Entrance(requests, endpoint, verifiers, metadata, lambda: gate.readiness.why_not, pages)
+    pages = {page.path: page for page in added if isinstance(page, RawPage)}
+    sites = [site for site in added if isinstance(site, RawSite)]
+    guarded = Entrance(requests, endpoint, verifiers, metadata, lambda: gate.readiness.why_not, pages, sites)
     if not http.origins:
         return guarded, requests
     for_pages = CORSMiddleware(

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 from doorward import DoorwardError
-from doorward.serving import RawPage, RawPrompt, RawResource, RawTool
+from doorward.serving import RawPage, RawPrompt, RawResource, RawSite, RawTool
 
 from doorward_testing.conformance.base import only, require
 from doorward_testing.conformance.hooks import ODD_VALUES, HookConformance, ask
@@ -22,11 +22,11 @@ class AdditionConformance(HookConformance):
     `settings`, where it needs any."""
 
     hooks = ("mcp_tools", "mcp_prompts", "mcp_resources", "http_pages")
-    kinds: ClassVar[Mapping[str, type]] = {
-        "mcp_tools": RawTool,
-        "mcp_prompts": RawPrompt,
-        "mcp_resources": RawResource,
-        "http_pages": RawPage,
+    kinds: ClassVar[Mapping[str, tuple[type, ...]]] = {
+        "mcp_tools": (RawTool,),
+        "mcp_prompts": (RawPrompt,),
+        "mcp_resources": (RawResource,),
+        "http_pages": (RawPage, RawSite),
     }
 
     def works(self) -> Sequence[tuple[str, Any]]:
@@ -40,7 +40,7 @@ class AdditionConformance(HookConformance):
         for hook in self.implemented:
             found = self._added(plugin, hook)
             odd = [one for one in found if not isinstance(one, self.kinds[hook])]
-            require(not odd, f"{hook} answered {odd[:1]}: it answers doorward.{self.kinds[hook].__name__} objects")
+            require(not odd, f"{hook} answered {odd[:1]}: it answers doorward.{self.kinds[hook][0].__name__} objects")
             names = [name_of(one) for one in found]
             require(all(names), f"{hook} answered something without a name")
             require(len({*names}) == len(names), f"{hook} answered several of the same name: {sorted(names)}")

@@ -3,11 +3,11 @@ and tells which principal they are."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from doorward import LOCAL, Principal, log
-from doorward.serving import PRINCIPAL, RawPage
+from doorward.serving import PRINCIPAL, VERIFY_TOKEN, RawPage, RawSite
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
 from pydantic import AnyHttpUrl
@@ -30,7 +30,8 @@ _UNCACHED = {"Cache-Control": "no-store"}
 class Entrance:
     """Lets clients pass to the application that name the endpoint's host and have a valid token, or any token where
     none is required. `metadata` is the URL of the metadata of RFC 9728, if there is an authorization server; `unready`
-    says why no programs are taken, if so; `pages` are paths of plugins, which say themselves who may read them."""
+    says why no programs are taken, if so; `pages` are paths of plugins, which say themselves who may read them, and
+    `sites` those with all below them."""
 
     def __init__(
         self,
@@ -40,9 +41,10 @@ class Entrance:
         metadata: AnyHttpUrl | None,
         unready: Callable[[], str],
         pages: Mapping[str, RawPage],
+        sites: Sequence[RawSite] = (),
     ) -> None:
         self._app, self._endpoint, self._verifiers = app, endpoint, verifiers
-        self._unready, self._pages = unready, pages
+        self._unready, self._pages, self._sites = unready, pages, sites
         self._path = endpoint.http.path
         required = RequireAuthMiddleware(self._named, verifiers.scopes, metadata)
         self._guarded = AuthenticationMiddleware(
@@ -67,6 +69,8 @@ class Entrance:
         elif not (admitted := self._endpoint.admits(Headers(scope=scope))):
             why, status = ("Origin", 403) if admitted is None else ("Host", 421)
             await PlainTextResponse(f"Invalid {why} header", status)(scope, receive, send)
+        elif site := self._site(scope["path"]):
+            await self._sent_to(site, scope, receive, send)
         elif self._verifiers.wanted():
             if names.count(b"authorization") > 1:  # a proxy in front may have checked another one
                 await JSONResponse({"error": "invalid_request"}, status_code=400)(scope, receive, send)
@@ -84,6 +88,37 @@ class Entrance:
         except Exception as error:
             log.warning("page_failed", path=scope["path"], error=type(error).__name__)
             return PlainTextResponse("Internal Server Error", 500)
+
+    def _site(self, path: str) -> RawSite | None:
+        below = (site for site in self._sites if path == site.path or path.startswith(f"{site.path}/"))
+        return None if path == self._path else next(below, None)
+
+    async def _sent_to(self, site: RawSite, scope: Scope, receive: Receive, send: Send) -> None:
+        began = False
+
+        async def sent(message: Message) -> None:
+            nonlocal began
+            began = True
+            await send(message)
+
+        given: dict[str, Any] = {VERIFY_TOKEN: self._whose}
+        kind, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
+        try:
+            if kind.lower() == "bearer" and (principal := await self._whose(token)) is not None:
+                given[PRINCIPAL] = principal
+            await site.app({**scope, **given}, receive, sent)
+        except Exception as error:
+            log.warning("page_failed", path=site.path, error=type(error).__name__)
+            if not began:
+                await PlainTextResponse("Internal Server Error", 500)(scope, receive, send)
+
+    async def _whose(self, token: str) -> Principal | None:
+        """Whose token this is; `None` if it is not good. Raises: Unavailable."""
+        found = await self._verifiers.verify_token(token)
+        scopes = set(self._verifiers.scopes)
+        if found is None or not scopes <= set(found.scopes):
+            return None
+        return Principal(str(found.subject), attributes=found.claims or {})
 
     async def _named(self, scope: Scope, receive: Receive, send: Send) -> None:
         token = scope["user"].access_token

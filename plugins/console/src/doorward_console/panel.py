@@ -1,0 +1,95 @@
+"""What a page is: static data and one function, from which its HTML and its JSON are made. Plugins add their own."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from doorward import hookspec
+
+if TYPE_CHECKING:
+    from doorward import Gateway, Principal
+
+    from doorward_console.recent import Recent
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Who looks at a page. An operator sees what is everybody's, others what is theirs. `may_answer`: their own
+    requests as well."""
+
+    principal: Principal
+    is_operator: bool = False
+    may_answer: bool = False
+    by: str = ""
+    """As whom they answer: what is stored of it."""
+
+    def sees(self, principal: str) -> bool:
+        """Whether what belongs to a principal is for them."""
+        return self.is_operator or principal == str(self.principal)
+
+    @property
+    def whose(self) -> str | None:
+        """The principal whose things they see; `None`: everybody's."""
+        return None if self.is_operator else str(self.principal)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a page is asked. `rest` is the path below that of the panel, without slashes around it. `form` is what was
+    posted: a token against forgery has been checked."""
+
+    gateway: Gateway
+    visitor: Visitor
+    recent: Recent
+    rest: str = ""
+    query: Mapping[str, str] = field(default_factory=dict)
+    form: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The answer of a view: plain JSON values, which its template shows and `.json` has as they are. `template`: not
+    that of the panel. `live`: the page is loaded again every few seconds, for nobody writes on it."""
+
+    data: Mapping[str, Any]
+    template: str = ""
+    live: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The answer to a form: another page below `/console`, and what is said there."""
+
+    path: str
+    notice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A page below `/console`, at `name`: static, so that nothing is imported to list it.
+
+    `view` answers a question, `post` a form; both may raise a DoorwardError, which is shown (UnknownName as 404).
+    `template` is a file in the folder `templates` of the package `package`; it extends "doorward_console/base.html".
+    `needs` is where the key of the service stands without which there is no page: "acme_costs:COSTS". `operators`: it
+    is for them alone. Those with a lower `order` come first.
+    """
+
+    name: str
+    title: str
+    view: Callable[[Question], Awaitable[Found]]
+    template: str
+    package: str
+    order: int = 100
+    post: Callable[[Question], Awaitable[Moved]] | None = None
+    needs: str = ""
+    operators: bool = False
+
+
+class ConsoleHooks:
+    """Hooks of this capability."""
+
+    @hookspec
+    def console_panels(self) -> Sequence[Panel] | None:
+        """More pages of the console: `doorward_console.Panel` objects. Fires once, before HTTP is served."""

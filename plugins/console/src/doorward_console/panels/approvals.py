@@ -1,0 +1,97 @@
+"""Inbox: what waits for a person, and what a person is asked."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from doorward import Refused, UnknownName
+
+from doorward_console.panel import Found, Moved, Question
+from doorward_console.panels.runs import stored_run
+
+if TYPE_CHECKING:
+    from doorward_approvals import ApprovalRequest, Requests
+
+MAX_ANSWERED = 50
+"""Answered requests that are listed."""
+
+
+async def view(question: Question) -> Found:
+    """The requests; or one, with all that is known of it."""
+    requests = _requests(question)
+    if question.rest:
+        return Found(await _one(question, requests), "doorward_console/approval.html")
+    mine = [each for each in await requests.all() if question.visitor.sees(each.principal)]
+    waiting = sorted((each for each in mine if each.state == "open"), key=lambda each: each.expires)
+    answered = [each for each in reversed(mine) if each.state != "open"][:MAX_ANSWERED]
+    return Found(
+        {
+            "waiting": [_row(question, each) for each in waiting],
+            "answered": [_row(question, each) for each in answered],
+            "may_answer": question.visitor.may_answer,
+        },
+        live=True,
+    )
+
+
+async def post(question: Question) -> Moved:
+    """A person's answer."""
+    requests, form = _requests(question), question.form
+    request = await _found(question, requests)
+    if not question.visitor.may_answer:
+        raise Refused(
+            "you may not answer requests here", hint="[console] operators names who may; see also self_approval."
+        )
+    approve = form.get("answer") == "yes"
+    if not approve and form.get("answer") != "no":
+        raise Refused("an answer is yes or no")
+    scope = cast("Literal['once', 'run', 'session']", form.get("scope", "once"))
+    said = form.get("reason", "")
+    await requests.answer(request.id, approve, by=question.visitor.by, said=said, scope=scope)
+    return Moved("approvals", "approved" if approve else "denied")
+
+
+def _requests(question: Question) -> Requests:
+    from doorward_approvals import REQUESTS
+
+    return question.gateway.services[REQUESTS]
+
+
+async def _found(question: Question, requests: Requests) -> ApprovalRequest:
+    """The request that is meant. Somebody else's is told as one that is not there."""
+    request = await requests.found(question.rest)
+    if request is None or not question.visitor.sees(request.principal):
+        raise UnknownName("there is no such request (any more)", hint="The inbox lists those that wait.")
+    return request
+
+
+async def _one(question: Question, requests: Requests) -> dict[str, Any]:
+    request = await _found(question, requests)
+    recent = question.recent.find(request.run)
+    stored = await stored_run(question, request.run)
+    description = recent.description if recent else stored.get("description", "")
+    return {
+        "request": {**_row(question, request), "description": description},
+        "arguments": request.arguments,
+        "lines": [*request.lines],
+        "done": [asdict(call) for call in recent.calls] if recent else [],
+        "code": recent.code if recent else stored.get("code", ""),
+        "rule": requests.proposed_rule(request),
+        "may_answer": question.visitor.may_answer and request.state == "open",
+    }
+
+
+def _row(question: Question, request: ApprovalRequest) -> dict[str, Any]:
+    recent = question.recent.find(request.run)
+    kept = ("id", "function", "effect", "principal", "run", "rule", "reason", "scopes", "created", "expires", "state",
+            "scope", "by", "said", "kind")  # fmt: skip
+    row = {name: getattr(request, name) for name in kept} | {"scopes": [*request.scopes]}
+    left = max(0, int(request.expires - time.time()))
+    return row | {"description": recent.description if recent else "", "left": _left(left)}
+
+
+def _left(seconds: int) -> str:
+    hours, minutes = divmod(seconds // 60, 60)
+    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min"

@@ -1,0 +1,131 @@
+"""The last runs of this process, as observers are told of them: without the arguments and answers of calls, which only
+those keep who are asked to."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from doorward.administration import mask_tokens
+
+if TYPE_CHECKING:
+    from doorward import Call, CallRecord, Outcome, Program
+
+MAX_RUNS = 300
+"""Runs that are remembered."""
+
+MAX_CALLS = 300
+"""Calls of one run that are; the others are counted."""
+
+MAX_CHARACTERS = 20_000
+"""Characters of a program, of a value and of printed text that are."""
+
+
+@dataclass(slots=True)
+class RecentCall:
+    """A call: when it began, in milliseconds since its run did, how long it took, how it ended, what was decided."""
+
+    function: str
+    at: float
+    ms: float
+    ok: bool
+    error: str = ""
+    decision: str = "allow"
+    rule: str = ""
+    bytes_in: int = 0
+    bytes_out: int = 0
+
+
+@dataclass(slots=True)
+class RecentRun:
+    """A run. Times are seconds since the epoch; `state` is "running", "waiting", "ok" or "failed"."""
+
+    run: str
+    principal: str
+    description: str
+    code: str
+    language: str
+    started: float
+    state: str = "running"
+    ms: float = 0.0
+    executor: str = ""
+    error: str = ""
+    line: int | None = None
+    hint: str = ""
+    printed: str = ""
+    value: str = ""
+    waits: tuple[str, ...] = ()
+    calls: list[RecentCall] = field(default_factory=list)
+    more_calls: int = 0
+
+    @property
+    def servers(self) -> list[str]:
+        """Those that it has called."""
+        return sorted({call.function.partition(".")[0] for call in self.calls})
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Recent:
+    """What is remembered. Hooks fire in the thread of the event loop."""
+
+    def __init__(self) -> None:
+        self._runs: OrderedDict[str, RecentRun] = OrderedDict()
+
+    def started(self, program: Program) -> None:
+        if program.run in self._runs:  # it goes on
+            self._runs.move_to_end(program.run)
+            known = self._runs[program.run]
+            known.state, known.waits = "running", ()
+            return
+        self._runs[program.run] = RecentRun(
+            program.run, str(program.principal), _shown(program.description), _shown(program.code), program.language,
+            time.time(),
+        )  # fmt: skip
+        while len(self._runs) > MAX_RUNS:
+            self._runs.popitem(last=False)
+
+    def called(self, call: Call, record: CallRecord) -> None:
+        run = self._runs.get(call.run)
+        if run is None:
+            return
+        if len(run.calls) >= MAX_CALLS:
+            run.more_calls += 1
+            return
+        at = max(0.0, (time.time() - run.started) * 1000 - record.ms)
+        decision = record.decision
+        run.calls.append(RecentCall(
+            call.function.qualified, round(at, 1), round(record.ms, 1), record.ok, record.error[:300], decision.then,
+            decision.rule, record.bytes_in, record.bytes_out,
+        ))  # fmt: skip
+
+    def finished(self, program: Program, outcome: Outcome) -> None:
+        if program.run not in self._runs:  # a guard refused it
+            self.started(program)
+        run = self._runs[program.run]
+        run.ms, run.executor, run.printed = round(outcome.ms, 1), outcome.executor, _shown(outcome.printed)
+        run.state = "waiting" if outcome.waiting else "ok" if outcome.ok else "failed"
+        run.waits = tuple(outcome.waiting.what) if outcome.waiting else ()
+        if outcome.error is not None:
+            run.error = _shown(f"{outcome.error.type}: {outcome.error.message}")
+            run.line, run.hint = outcome.error.line, outcome.error.hint or ""
+        if outcome.value is not None:
+            run.value = _shown(json.dumps(outcome.value, ensure_ascii=False, indent=2, default=str))
+
+    def find(self, run: str) -> RecentRun | None:
+        """The run of an id."""
+        return self._runs.get(run)
+
+    def all(self, principal: str | None) -> Iterator[RecentRun]:
+        """The runs of a principal, or all, the newest first."""
+        return (run for run in reversed(self._runs.values()) if principal in (None, run.principal))
+
+
+def _shown(text: str) -> str:
+    """A text without what looks like a credential, and not too long."""
+    return mask_tokens(text[:MAX_CHARACTERS], "[hidden]")

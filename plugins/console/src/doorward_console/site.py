@@ -1,0 +1,286 @@
+"""The pages as an ASGI application: who may come in, and which page answers."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+from doorward import LOCAL, DoorwardError, InvalidArguments, Principal, Service, UnknownName
+from doorward.serving import PRINCIPAL, VERIFY_TOKEN, RawSite, is_loopback
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+
+from doorward_console.pages import Pages
+from doorward_console.panel import Found, Moved, Panel, Question, Visitor
+from doorward_console.panels import PANELS
+from doorward_console.sessions import Session, Sessions, is_forged
+
+if TYPE_CHECKING:
+    from doorward import Gateway
+    from starlette.types import Receive, Scope, Send
+
+    from doorward_console.recent import Recent
+    from doorward_console.settings import ConsoleSettings
+
+ROOT = "/console"
+COOKIE = "doorward_console"
+
+MAX_FORM_BYTES = 64 * 2**10
+"""Largest form."""
+
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; frame-ancestors 'none'; form-action 'self'; base-uri 'none'; "
+    "object-src 'none'",
+    "X-Frame-Options": "DENY",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cache-Control": "no-store",
+}
+_OURS = re.compile(rf"{ROOT}(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*")
+"""A path that we may send somebody to: nobody else's host can be written so."""
+
+
+class Site:
+    """The console of a gateway. `is_operator` says which principals are operators."""
+
+    def __init__(
+        self, gateway: Gateway, settings: ConsoleSettings, is_operator: Callable[[str], bool], recent: Recent
+    ) -> None:
+        self._gateway, self._settings, self._is_operator, self._recent = gateway, settings, is_operator, recent
+        self._sessions = Sessions(settings.hours * 3600)
+
+    @cached_property
+    def panels(self) -> dict[str, Panel]:
+        """All panels by their names, in order. Ours win."""
+        added = [panel for answer in self._gateway.plugins.each("console_panels", list) for panel in answer]
+        named: dict[str, Panel] = {}
+        for panel in (*PANELS, *added):
+            named.setdefault(panel.name, panel)
+        return dict(sorted(named.items(), key=lambda each: each[1].order))
+
+    @cached_property
+    def _pages(self) -> Pages:
+        return Pages({panel.package for panel in self.panels.values()})
+
+    def opened(self, url: str) -> str:
+        """The line for whoever has started the server: where the pages are, with a link if one is wanted."""
+        if not self._settings.link or not is_loopback(urlsplit(url).hostname or ""):
+            return f"Console at {url}"
+        return f"Console at {url}; this link works once: {url}/enter?link={self._sessions.new_link()}"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        try:
+            response = await self._answer(request)
+        except ClientDisconnect:
+            return
+        for name, value in _HEADERS.items():
+            response.headers.setdefault(name, value)
+        await response(scope, receive, send)
+
+    async def _answer(self, request: Request) -> Response:
+        path = request.scope["path"].removeprefix(ROOT).strip("/")
+        if request.method not in ("GET", "HEAD", "POST"):
+            return Response("Method Not Allowed", 405, {"Allow": "GET, HEAD, POST"})
+        if path.startswith("static/") and request.method != "POST":
+            return self._pages.static(path.removeprefix("static/"))
+        if request.method == "POST" and not _same_origin(request):
+            return self._error(None, "This form was sent by another site.", 403)
+        form = await _form(request) if request.method == "POST" else {}
+        if form is None:
+            return self._error(None, "This form is too large.", 413)
+        if path in ("enter", "sign-in"):
+            return await self._sign_in(request, path, form)
+        session, visitor = await self._visitor(request)
+        if visitor is None:
+            return self._unknown(request, path)
+        if request.method == "POST":
+            if session is not None and is_forged(session, form.get("forgery", "")):
+                return self._error(session, "This form is not from a page of yours, or you have signed in anew.", 403)
+            if path == "sign-out":
+                self._sessions.end(request.cookies.get(COOKIE, ""))
+                return self._moved(request, f"{ROOT}/sign-in")
+        return await self._page(request, path, session, visitor, form)
+
+    async def _sign_in(self, request: Request, path: str, form: Mapping[str, str]) -> Response:
+        """A link is used by a form, not by being opened: what looks at links beforehand does not use it up."""
+        onward = _onward(form.get("next") or request.query_params.get("next", ""))
+        if request.method != "POST":
+            link = request.query_params.get("link", "") if path == "enter" else ""
+            signed_in = (await self._visitor(request))[1] is not None
+            shown = {"link": link, "onward": onward, "wrong": "", "signed_in": signed_in}
+            return self._pages.page("doorward_console/sign_in.html", shown)
+        token = form.get("token", "").strip()
+        principal: Principal | None = None
+        if path == "enter":
+            principal = Principal(LOCAL) if self._sessions.use_link(form.get("link", "")) else None
+        elif token:
+            try:
+                principal = await request.scope[VERIFY_TOKEN](token)
+            except Exception as error:  # the issuer's keys cannot be had
+                return self._error(None, f"Nobody can tell now whether this token is good: {error}", 503)
+        if principal is None:
+            wrong = "This link was used, or is too old." if path == "enter" else "This token is not good."
+            shown = {"link": "", "onward": onward, "wrong": wrong, "signed_in": False}
+            return self._pages.page("doorward_console/sign_in.html", shown, 403)
+        self._sessions.end(request.cookies.get(COOKIE, ""))
+        response = self._moved(request, onward)
+        response.set_cookie(
+            COOKIE, self._sessions.new(principal, token), path=ROOT, httponly=True, samesite="strict",
+            secure=self._is_secure(request), max_age=int(self._settings.hours * 3600),
+        )  # fmt: skip
+        return response
+
+    async def _visitor(self, request: Request) -> tuple[Session | None, Visitor | None]:
+        """Who asks: whose token is in the header, or who is signed in; a revoked token ends its sessions."""
+        if PRINCIPAL in request.scope:
+            return None, self._known(request.scope[PRINCIPAL])
+        session = self._sessions.find(id := request.cookies.get(COOKIE, ""))
+        if session is None:
+            return None, None
+        principal = session.principal
+        if session.token:
+            with contextlib.suppress(Exception):  # an issuer that is away for a moment ends no session
+                principal = await request.scope[VERIFY_TOKEN](session.token)
+            if principal != session.principal:
+                self._sessions.end(id)
+                return None, None
+        return session, self._known(principal)
+
+    def _known(self, principal: Principal) -> Visitor:
+        is_local = principal == LOCAL
+        is_operator = is_local or (bool(self._settings.operators) and self._is_operator(str(principal)))
+        by = "the console's operator" if is_local else str(principal)
+        return Visitor(principal, is_operator, is_operator or self._settings.self_approval, by)
+
+    def _unknown(self, request: Request, path: str) -> Response:
+        if path.endswith(".json"):
+            return JSONResponse({"error": "sign in, or bring a token"}, 401, {"WWW-Authenticate": "Bearer"})
+        if request.method == "POST":
+            return self._error(None, "You are not signed in any more. Nothing was done.", 401)
+        onward = quote(_onward(request.scope["path"]), safe="/")
+        return self._moved(request, f"{ROOT}/sign-in" + (f"?next={onward}" if onward != ROOT else ""))
+
+    async def _page(
+        self, request: Request, path: str, session: Session | None, visitor: Visitor, form: Mapping[str, str]
+    ) -> Response:
+        as_json = path.endswith(".json")
+        name, _, rest = path.removesuffix(".json").partition("/")
+        offered = [*self._offered(visitor)]
+        panel = self.panels.get(name) if name else next(iter(offered), None)
+        status, notice = 200, request.query_params.get("said", "") if session is not None else ""
+        try:
+            if panel is None or (panel.operators and not visitor.is_operator):
+                raise UnknownName("there is no such page")
+            _require(panel, self._gateway)
+            question = Question(
+                self._gateway, visitor, self._recent, rest.strip("/"), dict(request.query_params), form
+            )  # fmt: skip
+            if request.method == "POST":
+                if panel.post is None:
+                    raise InvalidArguments("nothing can be sent to this page")
+                moved = await panel.post(question)
+                return self._after(request, moved, as_json=as_json)
+            found = await panel.view(question)
+        except DoorwardError as error:
+            status = 404 if isinstance(error, UnknownName) else 400
+            found = Found({"error": str(error), "hint": error.hint or ""}, "doorward_console/error.html")
+        if as_json:
+            return JSONResponse(dict(found.data), status)
+        template = found.template or (f"{panel.package}/{panel.template}" if panel else "")
+        told = _NOTICES.get(notice, "")
+        about = {
+            "panels": offered, "panel": panel, "visitor": visitor, "live": found.live, "notice": told,
+            "forgery": session.forgery if session else "", "path": request.scope["path"],
+            "json": f"{ROOT}/{panel.name}{f'/{rest}' if rest else ''}.json" if panel and status == 200 else "",
+            "query": urlencode({key: value for key, value in request.query_params.items() if key != "said"}),
+        }  # fmt: skip
+        return self._pages.page(template, {**found.data, **about}, status)
+
+    def _offered(self, visitor: Visitor) -> Iterator[Panel]:
+        for panel in self.panels.values():
+            if visitor.is_operator or not panel.operators:
+                with contextlib.suppress(DoorwardError):
+                    _require(panel, self._gateway)
+                    yield panel
+
+    def _after(self, request: Request, moved: Moved, *, as_json: bool) -> Response:
+        if as_json:
+            return JSONResponse({"done": moved.notice, "at": f"{ROOT}/{moved.path}".rstrip("/")})
+        said = f"?said={quote(moved.notice)}" if moved.notice else ""
+        return self._moved(request, _onward(f"{ROOT}/{moved.path}".rstrip("/")) + said)
+
+    def _moved(self, request: Request, url: str) -> Response:
+        return RedirectResponse(url, 303)
+
+    def _error(self, session: Session | None, why: str, status: int) -> Response:
+        return self._pages.page("doorward_console/error.html", {"error": why, "hint": ""}, status)
+
+    def _is_secure(self, request: Request) -> bool:
+        url = getattr(getattr(self._gateway.config, "http", None), "url", None) or ""
+        return request.url.scheme == "https" or url.startswith("https://")
+
+
+_NOTICES = {
+    "approved": "You said yes. Whoever waits goes on.",
+    "denied": "You said no. The program is told so.",
+    "resumed": "The run goes on.",
+    "cancelled": "The run is given up.",
+}
+"""What is said after a form, by a word: no address makes a page say anything else."""
+
+
+def site_of(site: Site) -> RawSite:
+    """The site as the HTTP transport takes it."""
+    return RawSite(ROOT, site, site.opened)
+
+
+def _require(panel: Panel, gateway: Gateway) -> None:
+    """Raises: DoorwardError, which says what to install, if what a page shows is not in use."""
+    if not panel.needs:
+        return
+    package, _, name = panel.needs.partition(":")
+    try:
+        service: Service[Any] = getattr(importlib.import_module(package), name)
+    except ModuleNotFoundError:
+        hint = f"`pip install {package.replace('_', '-')}` brings it."
+        raise UnknownName(f"there is nothing for the page {panel.title!r} to show", hint=hint) from None
+    if gateway.services.get(service) is None:
+        raise UnknownName(
+            f"there is nothing for the page {panel.title!r} to show: {service.name} is not in use",
+            hint=f"`pip install {service.distribution}` brings it; `plugins` of the configuration names it.",
+        )
+
+
+def _onward(path: str) -> str:
+    """A path of ours to go to; the first page in place of any other."""
+    return path if _OURS.fullmatch(path) else ROOT
+
+
+def _same_origin(request: Request) -> bool:
+    """Whether a form comes from a page of ours, as far as the browser says. A program that
+    is no browser says nothing."""
+    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        return False
+    origin = request.headers.get("origin")
+    return origin is None or urlsplit(origin).netloc.lower() == request.headers.get("host", "").lower()
+
+
+async def _form(request: Request) -> dict[str, str] | None:
+    """The fields of a form; `None` if it is too large."""
+    content = bytearray()
+    async for piece in request.stream():
+        content += piece
+        if len(content) > MAX_FORM_BYTES:
+            return None
+    with contextlib.suppress(ValueError):
+        return dict(parse_qsl(content.decode(errors="replace"), keep_blank_values=True, max_num_fields=100))
+    return {}
