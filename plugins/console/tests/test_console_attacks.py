@@ -164,9 +164,7 @@ async def test_a_principal_sees_what_is_theirs(served: Any, tokens: str) -> None
 @pytest.mark.parametrize(
     ("console", "status"), [("", 400), ("self_approval = true", 303), ('operators = ["an*"]', 303)]
 )
-async def test_an_agent_does_not_answer_its_own_request(
-    served: Any, tokens: str, console: str, status: int
-) -> None:
+async def test_an_agent_does_not_answer_its_own_request(served: Any, tokens: str, console: str, status: int) -> None:
     """Its principal's token shows the request, but gives no answer, unless the configuration says so; an operator's
     does."""
     async with served(console, more=tokens) as at:

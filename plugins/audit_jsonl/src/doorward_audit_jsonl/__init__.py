@@ -29,13 +29,22 @@ from doorward_audit_jsonl.log_file import DAY_SECONDS, TURN_SECONDS, LogFile
 if TYPE_CHECKING:
     from doorward import Call, CallRecord, Gateway, Outcome, PluginContext, Program
 
-    from doorward_audit_jsonl.reader import AuditReader
+    from doorward_audit_jsonl.reader import AuditReader as AuditReader
 
 PLUGIN_API = 1
 
-__all__ = ["AUDIT", "AuditLog", "AuditSettings", "log_path"]
+__all__ = ["AUDIT", "AuditLog", "AuditReader", "AuditSettings", "log_path"]
 
-AUDIT = Service["AuditReader"]("what reads the audit log", "doorward-audit-jsonl")
+AUDIT: Service[AuditReader] = Service("what reads the audit log", "doorward-audit-jsonl")
+
+
+def __getattr__(name: str) -> Any:
+    if name == "AuditReader":  # for those who look, not for the start
+        from doorward_audit_jsonl.reader import AuditReader
+
+        return AuditReader
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 MAX_NAME_CHARS = 200
 """Length of a name in a line: an agent chooses the names of its exceptions, and could put whole messages into them."""
@@ -126,7 +135,7 @@ class AuditLog:
 
     @hookimpl
     def gateway_made(self, gateway: Gateway) -> None:
-        from doorward_audit_jsonl.reader import AuditReader  # for those who look, not for the start
+        from doorward_audit_jsonl.reader import AuditReader
 
         gateway.services.give(AUDIT, AuditReader(self._path))
 

@@ -11,7 +11,7 @@ from doorward import DoorwardError
 from doorward_console.panel import Found, Question
 
 if TYPE_CHECKING:
-    from doorward_audit_jsonl.reader import AuditReader
+    from doorward_audit_jsonl import AuditReader
 
 MAX_LINES = 200
 _FIELDS = ("run", "principal", "function", "event")
