@@ -78,6 +78,7 @@ async def _one(question: Question, requests: Requests) -> dict[str, Any]:
         "lines": [*request.lines],
         "done": [asdict(call) for call in recent.calls] if recent else [],
         "code": recent.code if recent else stored.get("code", ""),
+        "run_state": recent.state if recent else stored.get("state", ""),
         "rule": requests.proposed_rule(request),
         "may_answer": question.visitor.may_answer and request.state == "open",
     }
