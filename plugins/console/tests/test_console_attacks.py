@@ -295,6 +295,7 @@ async def test_a_plugin_adds_a_page(served: Any, doorward_host: Any) -> None:
         assert (absent.status_code, "pip install doorward-absent" in absent.text) == (404, True)
 
 
+@pytest.mark.slow
 def test_the_console_is_imported_late() -> None:
     """Naming it imports no web framework and no templates before HTTP is served."""
     import subprocess

@@ -92,4 +92,5 @@ class ConsoleHooks:
 
     @hookspec
     def console_panels(self) -> Sequence[Panel] | None:
-        """More pages of the console: `doorward_console.Panel` objects. Fires once, before HTTP is served."""
+        """More pages of the console: `doorward_console.Panel` objects. Fires once, before the
+        first page is asked for."""
