@@ -70,7 +70,7 @@ coverage: setup
 	$(BIN)/python .ci/coverage_gate.py $(TESTS)
 
 # No test depends on another one: all in random order, then each file in a process of its own. A seed: make shuffle SEED=7
-# And a thousand examples of each property, of which CI tries 40.
+# And a thousand examples of each property, of which CI tries 40, and so many functions and documents of those that others published.
 SEED ?= $(shell date +%s)
 shuffle: setup
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not alone" --hypothesis-profile many -p randomly --randomly-seed=$(SEED)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import inspect
 import logging
 import os
 import re
@@ -153,6 +154,26 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         return None
     text = collection_path.read_text(encoding="utf-8")
     return (WHOLLY_SLOW.search(text) is not None and "mark.essential" not in text) or None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> list[pytest.Item] | None:
+    """Nor are functions that are slow multiplied by their parameters."""
+    if "not slow" not in collector.config.option.markexpr or not inspect.isfunction(obj):
+        return None
+    marks = {mark.name for mark in getattr(obj, "pytestmark", ())}
+    is_left_out = "slow" in marks and "essential" not in marks and not collector.get_closest_marker("essential")
+    return [] if is_left_out else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is collected stays: nobody looks for garbage in it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 # Where nothing is compiled yet

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
 import tomllib
 from pathlib import Path
@@ -31,6 +32,7 @@ def modules(package: Path) -> dict[str, Path]:
     return {".".join(parts[:-1] if parts[-1] == "__init__" else parts): file for file, parts in found.items()}
 
 
+@functools.cache
 def named(file: Path) -> set[str]:
     """What a file imports, wherever in it, also for types alone: modules, and what it takes of them."""
     found: set[str] = set()

@@ -87,6 +87,7 @@ def test_mistakes_are_found(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_links_lead_to_where_the_site_has_things() -> None:
     """A page outside docs, a folder with a README and another file each become what the site has in their place."""
     known = {"docs/start.md": "start.md", "SECURITY.md": "security.md", "plugins/llm/README.md": "parts/llm.md"}

@@ -19,6 +19,8 @@ from doorward_testing import Cli
 
 from .conftest import MakeWheel
 
+pytestmark = pytest.mark.slow
+
 MANIFEST = """
 lock = ["limits"]
 [required]

@@ -210,6 +210,7 @@ async def test_openapi_overlay_from_a_url(api, document, upstream):
 @pytest.mark.skipif(
     not os.environ.get("DOORWARD_SPECS"), reason="the folder of documents is absent: DOORWARD_SPECS names it"
 )
+@pytest.mark.slow
 async def test_openapi_overlay_on_github(tmp_path):
     """GitHub's document, corrected: everything about Dependabot is gone, and one summary is better."""
     actions = [

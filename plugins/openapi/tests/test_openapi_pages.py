@@ -345,6 +345,7 @@ async def test_openapi_a_token_of_megabytes_is_none(gateway: Any, upstream: Any)
         ("jira-guru.json.zst", "search_projects", "/rest/api/3/project/search", offset("startAt", "total"), {}),
     ],
 )
+@pytest.mark.slow
 async def test_openapi_pages_of_real_documents(
     host: Any, upstream: Any, file: str, function: str, path: str, style: Any, arguments: Any
 ) -> None:

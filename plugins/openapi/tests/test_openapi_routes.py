@@ -181,6 +181,7 @@ def test_openapi_many_routes_cost_little() -> None:
         ("github.json.zst", "/repos/{owner}/{repo}", "/repos/o/r"),
     ],
 )
+@pytest.mark.slow
 def test_openapi_plain_values_of_real_documents_are_nobody_elses(file: str, template: str, sent: str) -> None:
     """Paths of files and names of branches, in GitHub's own document."""
     import zstandard

@@ -428,6 +428,7 @@ SPECS = Path(os.environ.get("DOORWARD_SPECS", ""))
         ("github.json.zst", 0, [], 0),
     ],
 )
+@pytest.mark.slow
 async def test_openapi_real_documents_suggest(name, closed, types, serves):
     source = OpenAPI(ServerContext("api", OpenAPI.Settings(spec=str(SPECS / name)), SPECS, SPECS))
     compiled = await source.compile()

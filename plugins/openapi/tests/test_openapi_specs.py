@@ -22,6 +22,7 @@ from doorward_testing.cards import faults
 from doorward_text import cards, signatures
 from doorward_text.dialects import PYTHON
 from doorward_text.examples import example_call
+from hypothesis import settings
 
 SPECS = Path(os.environ.get("DOORWARD_SPECS", ""))
 pytestmark = pytest.mark.anyio
@@ -34,6 +35,8 @@ SINGLE = (
     else []
 )
 ARCHIVES = ["digitalocean-multifile", "readme-oas-examples", "oai-learn-examples", "redocly-3.2"]
+EXAMPLES = settings.default.max_examples
+"""How many functions of a document are looked at closely: 40, and in `make shuffle` all of them."""
 METHODS = {"get", "put", "post", "delete", "options", "head", "patch", "trace", "query"}
 
 
@@ -69,23 +72,30 @@ async def test_openapi_every_operation_is_accounted_for(path):
         <= known
     )
     cards_are_short_python(made)
-    assert count_without_example(made) <= 0.01 * len(made.functions)  # at most one in 100, as nothing short fits
+    some = spread(made.functions, 5 * EXAMPLES)
+    assert count_without_example(some, made) <= 0.01 * len(some)  # at most one in 100, as nothing short fits
 
 
 def cards_are_short_python(made):
     """Cards and stubs are valid Python; a card names no class without saying how to see it, and tells nothing twice; 95
     cards in 100 have at most 600 tokens (of four bytes)."""
-    some = made.functions[:: max(1, len(made.functions) // 50)]
+    some = spread(made.functions, EXAMPLES // 3)
     texts = [cards.describe(f, made.definitions.get, module="api") for f in some]
     assert [fault for text in texts for fault in faults(text)] == []
     ast.parse(signatures.stub(some[:20], made.definitions.get))
     assert sum(len(text.encode()) > 2400 for text in texts) <= max(2, 0.05 * len(texts))
 
 
-def count_without_example(made):
-    """How many functions have no example at the end of their card. Raises: InvalidArguments if one has a wrong one."""
+def spread(functions, most):
+    """So many of them or a few more, from the first one on."""
+    return functions[:: max(1, len(functions) // most)]
+
+
+def count_without_example(functions, made):
+    """How many of these functions have no example at the end of their card. Raises: InvalidArguments if one has a wrong
+    one."""
     catalog, without = Definitions(made.definitions), 0
-    for function in made.functions:
+    for function in functions:
         example = example_call(function, made.definitions.get, "api", PYTHON)
         if not example:
             without += 1
@@ -148,7 +158,7 @@ async def test_openapi_examples_of_a_small_document_are_taken(tmp_path):
     path = tmp_path / "api.json"
     path.write_text(json.dumps(document))
     made = await compiled(path)
-    assert count_without_example(made) == 0
+    assert count_without_example(made.functions, made) == 0
     card = cards.describe(made.functions[0], made.definitions.get, module="api")
     service = '"service": {"type": "service_reference", "key": "P111111"}'
     assert card.endswith(f'incident={{"type": "incident", "title": "title", {service}, "urgency": 3}})')
@@ -162,12 +172,12 @@ async def test_openapi_declarations_are_typescript(tmp_path):
     """CONTRACT: EXE-02 What an agent reads of real documents' functions in TypeScript is taken by its compiler, and
     what an executor gets of a whole server."""
     texts = {}
-    for number, path in enumerate(SINGLE[::3]):
+    for number, path in enumerate(SINGLE[::5]):
         made = await compiled(path)
-        for function in made.functions[:: max(1, len(made.functions) // 20)]:
+        for function in spread(made.functions, EXAMPLES // 4):
             card = cards.describe(function, made.definitions.get, module="api", language="typescript")
             texts[f"card{len(texts)}.d.ts"] = typescript.apart(card)[0]
-        stub = signatures.stub(made.functions[:300], made.definitions.get, language="typescript")
+        stub = signatures.stub(made.functions[: 5 * EXAMPLES], made.definitions.get, language="typescript")
         texts[f"server{number}.d.ts"] = stub
     assert typescript.faults(texts, tmp_path) == ""
 
@@ -186,7 +196,7 @@ def references(root):
 
 def corpus():
     """Documents below DOORWARD_CORPUS, where there are thousands that nobody has looked at: DOORWARD_CORPUS_SAMPLE of
-    them (100 if not given), by the hash of their names."""
+    them (if that is not given 30, and in `make shuffle` 750), by the hash of their names."""
     folder = Path(os.environ["DOORWARD_CORPUS"])
     found = [
         p
@@ -195,9 +205,10 @@ def corpus():
         if p.stat().st_size > 300 and p.name != "package.json"
     ]
     found.sort(key=lambda p: hashlib.sha256(str(p.relative_to(folder)).encode()).digest())
-    return found[: int(os.environ.get("DOORWARD_CORPUS_SAMPLE", "100"))]
+    return found[: int(os.environ.get("DOORWARD_CORPUS_SAMPLE", EXAMPLES * 3 // 4))]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(3000)
 @pytest.mark.skipif(
     not os.environ.get("DOORWARD_CORPUS"), reason="the corpus of documents is absent: DOORWARD_CORPUS names it"
@@ -234,6 +245,7 @@ def routes(document):
 
 
 @needs_specs
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["github.json.zst", "stripe-2023-09-12.yaml.zst", "kubernetes-swagger.json.zst", "discord.json.zst"]
 )
@@ -286,7 +298,7 @@ async def test_openapi_archives(name, tmp_path):
         wanted = sum(len(METHODS & i.keys()) + len(i.get("additionalOperations", ())) for i in items)
         assert len(made.functions) + len(made.skipped) >= wanted, path
         assert all(s.why for s in made.skipped)
-        functions, without = functions + len(made.functions), without + count_without_example(made)
+        functions, without = functions + len(made.functions), without + count_without_example(made.functions, made)
     assert without <= 0.02 * functions
     assert (
         functions
