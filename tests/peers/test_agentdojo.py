@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
-from doorward import Call, Function, Program, Reply
+from doorward import Call, Function, Program
 from doorward_provenance.labels import Labelled
 from doorward_provenance.origins import Origins
 from doorward_provenance.running import Runs
@@ -66,13 +66,13 @@ class Agent:
         """Run a program that makes these calls. Returns: how many a person is asked about."""
         count = 0
         run = f"run{self._now()}"
-        with self._runs.begun(Program(code, run=run, began=self._now())) as answered:
+        with self._runs.begun(Program(code, run=run, began=self._now())):
             for each in calls:
                 call = Call(self.functions[each["function"]], each["args"], run=run)
                 decision = self._origins.decide(call)
                 count += decision is not None and decision.then != "allow"
                 if each["error"] is None:
-                    answered(call, Reply(each["answer"]))
+                    self._runs.answered(call, each["answer"])
         return count
 
     def changes(self, calls: Sequence[Mapping[str, Any]]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,8 +45,12 @@ class Answer:
     texts: Phrases = field(default_factory=Phrases)
     fields: set[int] = field(default_factory=set)
 
-    def learn(self, value: Any) -> None:
+    def learn(self, value: Any, echoes: Iterable[Any] = ()) -> None:
+        """Remember the values of an answer, but not those that only repeat what the call was given."""
+        repeated = {whole(each) for each in echoes}
         for _, leaf in leaves(value):
+            if whole(leaf) in repeated:
+                continue
             self.fields.add(whole(leaf))
             if (
                 isinstance(leaf, str)
@@ -91,9 +95,11 @@ class Memory:
         self._words += len(said)
         self._drop()
 
-    def answered(self, function: str, server: str, labels: Labels, program: int, value: Any) -> Answer:
+    def answered(
+        self, function: str, server: str, labels: Labels, program: int, value: Any, echoes: Iterable[Any] = ()
+    ) -> Answer:
         answer = Answer(function, server, labels, program, self._now())
-        answer.learn(value)
+        answer.learn(value, echoes)
         self._answers.append(answer)
         self._words += len(answer)
         self._drop()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
-from doorward import Decider, Gateway, Outcome, PluginContext, Run, RunLayer, hookimpl
+from doorward import Call, Decider, DoorwardError, Gateway, Outcome, PluginContext, Run, RunLayer, hookimpl
 
 from doorward_provenance.flow import ANY
 from doorward_provenance.labels import Labelled
@@ -28,6 +29,13 @@ class Provenance:
     @hookimpl
     def gateway_made(self, gateway: Gateway) -> None:
         self._gateway = gateway
+        gateway.on_answer(lambda call, reply: self._runs.answered(call, reply.value))
+
+    @hookimpl
+    def change_result(self, call: Call, result: Any) -> None:
+        """Changes nothing: the words of an error are an answer, too."""
+        if isinstance(result, DoorwardError):
+            self._runs.answered(call, [result.message, result.hint, getattr(result, "body", "")])
 
     @hookimpl
     def run_layers(self) -> list[RunLayer]:
@@ -47,6 +55,5 @@ class Provenance:
         return function.qualified if function is not None else ANY
 
     async def _around(self, run: Run, proceed: Callable[[], Awaitable[Outcome]]) -> Outcome:
-        with self._runs.begun(run.program) as answered:
-            run.state.on_answer(answered)
+        with self._runs.begun(run.program):
             return await proceed()

@@ -7,17 +7,20 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
+from typing import Any
 
-from doorward import Call, Function, Program, Reply
+from doorward import Call, Function, Program
 
 from doorward_provenance.flow import ANY, Flow, Resolve
 from doorward_provenance.labels import Labelled, Labels
 from doorward_provenance.memory import Memory
-from doorward_provenance.words import parameter_of
+from doorward_provenance.words import leaves, parameter_of
 
 _MOST_PRINCIPALS = 200
+_ASKS_A_MODEL = "llm"
+"""The tag of functions that ask a language model."""
 
 
 @dataclass
@@ -38,6 +41,26 @@ class Running:
     @property
     def private(self) -> bool:
         return any(labels.private for labels in self.answered.values())
+
+    def answer(self, call: Call, labels: Labels, value: Any) -> None:
+        """Remember an answer. What a model says may be what it was made to say by what its prompt holds: that has the
+        labels of all that the prompt may hold."""
+        function = call.function
+        if _ASKS_A_MODEL in function.tags:
+            untrusted = labels.untrusted or self.untrusted or not self.own
+            labels = replace(labels, untrusted=untrusted, private=labels.private or self.private)
+        before = self.answered.get(function.qualified, Labels())
+        self.answered[function.qualified] = replace(
+            labels, untrusted=labels.untrusted or before.untrusted, private=labels.private or before.private
+        )
+        given = () if labels.untrusted else leaves(call.as_given)
+        self.memory.answered(
+            function.qualified, function.server, labels, self.number, value, echoes=[each for _, each in given]
+        )
+
+    def show(self) -> None:
+        """Its author is shown what it was answered."""
+        self.memory.show(untrusted=self.untrusted, private=self.private)
 
     def sources(self, function: Function, path: str) -> dict[str, Labels]:
         """The functions whose answers may be in an argument, as far as they answered this run: by the text of its
@@ -63,9 +86,8 @@ class Runs:
         self._under_way: dict[str, Running] = {}
 
     @contextmanager
-    def begun(self, program: Program) -> Iterator[Callable[[Call, Reply], None]]:
-        """A block for a run; gives what is to be called with each of its answers. Whatever comes of the run may quote
-        what it was answered, so that its author has been shown it from then on."""
+    def begun(self, program: Program) -> Iterator[None]:
+        """A block for a run. What comes of it may quote what it was answered: its author has been shown that."""
         memory = self._memory(program.principal)
         memory.programs += 1
         own = self._is_own(program.principal, memory, program.began)
@@ -73,17 +95,19 @@ class Runs:
         if own:
             memory.say(program.code, json.dumps(program.params, ensure_ascii=False, default=str), *program.argv)
         self._under_way[program.run] = running
-
-        def answered(call: Call, reply: Reply) -> None:
-            labels = self._labels.of(call.function)
-            running.answered[call.function.qualified] = labels
-            memory.answered(call.function.qualified, call.function.server, labels, running.number, reply.value)
-
         try:
-            yield answered
+            yield
         finally:
             self._under_way.pop(program.run, None)
-            memory.show(untrusted=running.untrusted, private=running.private)
+            running.show()
+
+    def answered(self, call: Call, value: Any) -> None:
+        """Remember what a call was answered. One that no run makes is shown to its principal at once."""
+        running = self.of(call)
+        running.answer(call, self._labels.of(call.function), value)
+        if call.run not in self._under_way:
+            running.memory.programs += 1
+            running.show()
 
     def of(self, call: Call) -> Running:
         """The run of a call. A call by itself is its own program."""
