@@ -20,6 +20,7 @@ SIDES = {
     "40 rules for other servers": (head(), _OTHERS),
     "these and 10 rules with a condition, all asked": (head(), _OTHERS + _CONDITIONS),
     "two budgets": (head(), _BUDGETS),
+    "provenance, all answers untrusted": (head(), '[provenance]\nuntrusted = ["loop.*"]\n'),
     "audit log": (head(plugins=_AUDIT), ""),
     'audit log, fail = "closed"': (head(plugins=_AUDIT), '[hooks.audit_jsonl]\nfail = "closed"\n'),
     "telemetry: metrics": (head(plugins=_TELEMETRY), '[hooks.telemetry]\nmetrics_token = "m"\n'),

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 import time
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 from doorward_provenance.labels import Labels
-from doorward_provenance.words import Phrases, hashes, leaves, whole
+from doorward_provenance.words import HASH_BYTES, Phrases, hashes, leaves, packed, whole
 
 MOST_WORDS = 200_000
-"""Words that are remembered of one principal."""
+"""Words and fields that are remembered of what one principal was answered, and words of what it said."""
 _TEXT_WORDS = 4
 """A leaf with so many words is a text, in which somebody may have written anything; a shorter one is a field."""
 
@@ -42,25 +44,8 @@ class Answer:
     labels: Labels
     program: int
     at: float
-    texts: Phrases = field(default_factory=Phrases)
+    start: int
     fields: set[int] = field(default_factory=set)
-
-    def learn(self, value: Any, echoes: Iterable[Any] = ()) -> None:
-        """Remember the values of an answer, but not those that only repeat what the call was given."""
-        repeated = {whole(each) for each in echoes}
-        for _, leaf in leaves(value):
-            if whole(leaf) in repeated:
-                continue
-            self.fields.add(whole(leaf))
-            if (
-                isinstance(leaf, str)
-                and len(leaf) > 2 * _TEXT_WORDS
-                and len(leaf.split(None, _TEXT_WORDS)) >= _TEXT_WORDS
-            ):
-                self.texts.add(leaf)
-
-    def __len__(self) -> int:
-        return len(self.texts) + len(self.fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +56,85 @@ class Origin:
     in_text: bool
 
 
+class Answers:
+    """The answers of one principal. A value is looked for in all at once: their texts lie behind each other, their
+    fields in one table. Of texts and fields only hashes are stored."""
+
+    def __init__(self) -> None:
+        self._all: list[Answer] = []
+        self._texts = bytearray()
+        self._dropped = 0
+        self._by_field: dict[int, list[Answer]] = {}
+        self.fields = 0
+
+    def __len__(self) -> int:
+        """Words and fields."""
+        return len(self._texts) // HASH_BYTES + self.fields
+
+    def add(self, answer: Answer, value: Any, echoes: Iterable[Any]) -> None:
+        """Add the values of an answer, but not those that only repeat what the call was given."""
+        answer.start = self._dropped + len(self._texts)
+        repeated = {whole(each) for each in echoes}
+        for _, leaf in leaves(value):
+            one = whole(leaf)
+            if one in repeated:
+                continue
+            if one not in answer.fields:
+                answer.fields.add(one)
+                self._by_field.setdefault(one, []).append(answer)
+            if (
+                isinstance(leaf, str)
+                and len(leaf) > 2 * _TEXT_WORDS
+                and len(leaf.split(None, _TEXT_WORDS)) >= _TEXT_WORDS
+            ):
+                self._texts += packed([*hashes(leaf), 0])
+        self._all.append(answer)
+        self.fields += len(answer.fields)
+
+    def drop(self, before: float, most: int) -> None:
+        """Forget the answers from before a time, and the oldest until there are at most so many words and fields."""
+        ends = [*(answer.start for answer in self._all[1:]), self._dropped + len(self._texts)]
+        size, count = len(self), 0
+        while count < len(self._all) and (self._all[count].at < before or size > most):
+            size -= (ends[count] - self._all[count].start) // HASH_BYTES + len(self._all[count].fields)
+            count += 1
+        for answer in self._all[:count]:
+            self.fields -= len(answer.fields)
+            for one in answer.fields:
+                there = self._by_field[one]
+                there.pop(0)
+                if not there:
+                    del self._by_field[one]
+        if count:
+            del self._texts[: ends[count - 1] - self._dropped]
+            self._dropped = ends[count - 1]
+            del self._all[:count]
+
+    def origins(self, value: str | float) -> Iterator[Origin]:
+        """The answers that had a value: in their texts, then as a field, the last first."""
+        if words := hashes(str(value)):
+            wanted, limit = packed(words), len(self._texts)
+            while (at := self._texts.rfind(wanted, 0, limit)) >= 0:
+                if at % HASH_BYTES:
+                    limit = at + len(wanted) - 1
+                    continue
+                answer = self._all[bisect_right(self._all, self._dropped + at, key=attrgetter("start")) - 1]
+                yield Origin(answer, in_text=True)
+                limit = answer.start - self._dropped
+        for answer in reversed(self._by_field.get(whole(value), ())):
+            yield Origin(answer, in_text=False)
+
+
 class Memory:
     """What one principal has said and was answered. `shown` is when it was first shown what others may have written, in
     seconds since the epoch. What is dropped for its size may be asked for no more, but has still been shown."""
 
     def __init__(self, seconds: float, now: Callable[[], float] = time.time) -> None:
         self._seconds, self._now = seconds, now
-        self._answers: deque[Answer] = deque()
+        self._answers = Answers()
         self._said: deque[tuple[float, Said]] = deque()
         self._words = 0
+        self._look = self._now()
         self.programs = 0
         self.shown = float("inf")
         self._last_shown = self._private_shown = 0.0
@@ -97,13 +152,9 @@ class Memory:
 
     def answered(
         self, function: str, server: str, labels: Labels, program: int, value: Any, echoes: Iterable[Any] = ()
-    ) -> Answer:
-        answer = Answer(function, server, labels, program, self._now())
-        answer.learn(value, echoes)
-        self._answers.append(answer)
-        self._words += len(answer)
+    ) -> None:
+        self._answers.add(Answer(function, server, labels, program, self._now(), 0), value, echoes)
         self._drop()
-        return answer
 
     def show(self, *, untrusted: bool, private: bool) -> None:
         """The principal is shown what a run was answered."""
@@ -126,19 +177,15 @@ class Memory:
         return bool(words) and any(said.phrases.has(words) for _, said in self._said)
 
     def origins(self, value: str | float) -> Iterator[Origin]:
-        """The answers that had a value, the last first."""
-        words, one = hashes(str(value)), whole(value)
-        for answer in reversed(self._answers):
-            if one in answer.fields:
-                yield Origin(answer, in_text=False)
-            if words and answer.texts.has(words):
-                yield Origin(answer, in_text=True)
+        """The answers that had a value; see `Answers.origins`."""
+        return self._answers.origins(value)
 
     def _drop(self) -> None:
         """Forget what is too old, and the oldest of what is too much."""
         oldest = self._now() - self._seconds
-        while self._answers and (self._answers[0].at < oldest or self._words > MOST_WORDS):
-            self._words -= len(self._answers.popleft())
+        if len(self._answers) > MOST_WORDS or self._now() >= self._look:
+            self._answers.drop(oldest, MOST_WORDS * 9 // 10)
+            self._look = self._now() + self._seconds / 100
         while len(self._said) > 1 and (self._said[0][0] < oldest or self._words > MOST_WORDS):
             self._words -= len(self._said.popleft()[1])
         if self._last_shown < oldest:

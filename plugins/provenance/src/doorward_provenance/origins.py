@@ -37,6 +37,8 @@ class Origins(Decider):
             if not str(value).strip() or running.memory.was_said(value):
                 continue
             is_place = labels.outward and (not labels.places or parameter_of(path) in labels.places)
+            if running.own and not is_place:
+                continue
             origins = list(running.memory.origins(value))
             if why := _objection(running, call.function, path, origins, is_place=is_place):
                 return Decision(self._settings.then, _RULE, f"`{path}` {why}")

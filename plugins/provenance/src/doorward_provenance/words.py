@@ -18,7 +18,8 @@ MOST_WORDS = 50_000
 _WORD = re.compile(r"\w+")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff]")
 _KEY = secrets.token_hex(8)
-_SIZE = 8
+HASH_BYTES = 8
+"""Bytes of a hash."""
 
 
 def plain(text: str) -> str:
@@ -61,6 +62,11 @@ def _words(text: str) -> Iterator[str]:
     return (found.group() for found in _WORD.finditer(plain(text)))
 
 
+def packed(numbers: list[int]) -> bytes:
+    """Hashes behind each other."""
+    return array("q", numbers).tobytes()
+
+
 class Phrases:
     """Texts of which one can ask whether they have some words in a row. It holds hashes, never a text."""
 
@@ -69,15 +75,15 @@ class Phrases:
 
     def add(self, text: str) -> None:
         """Add a text; words of two texts are never in a row."""
-        self._packed += array("q", [*hashes(text), 0]).tobytes()
+        self._packed += packed([*hashes(text), 0])
 
     def __len__(self) -> int:
-        return len(self._packed) // _SIZE
+        return len(self._packed) // HASH_BYTES
 
     def has(self, words: list[int]) -> bool:
         """Whether a text has these words in a row."""
-        wanted = array("q", words).tobytes()
+        wanted = packed(words)
         at = self._packed.find(wanted)
-        while at > 0 and at % _SIZE:
+        while at > 0 and at % HASH_BYTES:
             at = self._packed.find(wanted, at + 1)
         return at >= 0

@@ -1,0 +1,64 @@
+"""What is remembered of answers: found at once, forgotten by age and size."""
+
+from __future__ import annotations
+
+import pytest
+from doorward_provenance import memory
+from doorward_provenance.labels import Labels
+from doorward_provenance.memory import Memory
+
+UNTRUSTED = Labels(untrusted=True)
+
+
+def functions(there: Memory, value: str | float) -> list[tuple[str, bool]]:
+    return [(origin.answer.function, origin.in_text) for origin in there.origins(value)]
+
+
+def test_a_value_is_found_in_each_answer_that_had_it() -> None:
+    """In texts, then as a field, the last first; words of two texts are never in a row."""
+    there = Memory(60, lambda: 1.0)
+    there.answered("s.a", "s", UNTRUSTED, 1, {"text": "this is the number of a bill", "id": 17})
+    there.answered(
+        "s.b", "s", UNTRUSTED, 1, [{"text": "bill 17 is the number of it, of it"}, {"text": "it 17 or 18 was"}]
+    )
+    there.answered("s.c", "s", UNTRUSTED, 1, ["17"])
+    assert functions(there, "17") == [("s.b", True), ("s.c", False), ("s.a", False)]
+    assert functions(there, 17) == functions(there, "17")
+    assert functions(there, "the number of") == [("s.b", True), ("s.a", True)]
+    assert functions(there, "of it it 17") == []
+
+
+def test_what_a_trusted_answer_repeats_is_not_from_there() -> None:
+    """What a call was given comes back: it has another origin."""
+    there = Memory(60, lambda: 1.0)
+    there.answered("s.echo", "s", Labels(), 1, {"name": "eve@evil.example", "id": 3}, echoes=["eve@evil.example"])
+    assert functions(there, "eve@evil.example") == []
+    assert functions(there, 3) == [("s.echo", False)]
+
+
+def test_the_oldest_is_forgotten_when_it_is_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has been shown all the same."""
+    monkeypatch.setattr(memory, "MOST_WORDS", 100)
+    there = Memory(60, lambda: 1.0)
+    for number in range(50):
+        there.answered(
+            f"s.f{number}", "s", UNTRUSTED, 1, {"text": f"one two three four five {number}", "id": number + 900}
+        )
+    there.show(untrusted=True, private=False)
+    kept = [number for number in range(50) if functions(there, f"five {number}")]
+    assert kept == list(range(kept[0], 50))
+    assert 5 < len(kept) < 20
+    assert [number for number in range(50) if functions(there, number + 900)] == kept
+    assert there.shown == 1.0
+
+
+def test_what_is_old_is_forgotten() -> None:
+    """After the time that the configuration says."""
+    now = [0.0]
+    there = Memory(60, lambda: now[0])
+    there.answered("s.old", "s", UNTRUSTED, 1, ["a"])
+    there.show(untrusted=True, private=True)
+    now[0] = 61
+    there.answered("s.new", "s", UNTRUSTED, 2, ["a"])
+    assert functions(there, "a") == [("s.new", False)]
+    assert (there.shown, there.private_shown) == (float("inf"), False)
