@@ -20,7 +20,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(autouse=True)
 def _installed(doorward_host: Any) -> None:
-    doorward_host.install_real("search")
+    doorward_host.install_real("search", "text")
 
 
 NEEDS = {"type": "object", "properties": {"film": {"type": "string"}}, "required": ["film"]}

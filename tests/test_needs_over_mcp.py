@@ -20,7 +20,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(autouse=True)
 def _installed(doorward_host: Any) -> None:
-    doorward_host.install_real("search")
+    doorward_host.install_real("search", "text")
 
 
 PERSON = {"type": "object", "properties": {"personId": {"type": "integer"}, "name": {"type": "string"}}}

@@ -20,7 +20,7 @@ _EXPORTS = Exports(
         "data.json_writing": "dump_json=dump exceeds json_digest=digest",
         "data.languages": "is_script language_named=named language_of_file=of_file",
         "data.words": "in_place_of nearest stems",
-        "data.offload": "is_large maybe_in_thread=done run_in_thread=off_loop thread_to_its_end",
+        "data.offload": "is_large maybe_in_thread=done run_in_thread=off_loop",
         "data.values": "cut_value=cut plain_value=plain",
         "data.wording": "clean",
         "host.logs": "Bounded log_stream=stderr",

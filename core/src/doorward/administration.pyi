@@ -27,7 +27,6 @@ from doorward.data.languages import of_file as language_of_file
 from doorward.data.offload import done as maybe_in_thread
 from doorward.data.offload import is_large as is_large
 from doorward.data.offload import off_loop as run_in_thread
-from doorward.data.offload import thread_to_its_end as thread_to_its_end
 from doorward.data.values import cut as cut_value
 from doorward.data.values import plain as plain_value
 from doorward.data.wording import clean as clean
@@ -119,7 +118,6 @@ __all__ = [
     "stems",
     "takes_file",
     "takes_text",
-    "thread_to_its_end",
     "url_of",
     "visible",
     "without_drawn_tokens",

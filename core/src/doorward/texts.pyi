@@ -23,6 +23,7 @@ from doorward.data.clean_text import visible as visible
 from doorward.data.json_writing import dump as dump
 from doorward.data.json_writing import exceeds as exceeds
 from doorward.data.languages import JSON as JSON
+from doorward.data.languages import comment_mark as comment_mark
 from doorward.data.languages import is_script as is_script
 from doorward.data.quoting import apart as apart
 from doorward.data.quoting import in_one_line as in_one_line
@@ -31,7 +32,6 @@ from doorward.data.values import plain as plain
 from doorward.data.wording import MAX_KEY_CHARACTERS as MAX_KEY_CHARACTERS
 from doorward.data.wording import clean as clean
 from doorward.data.words import nearest as nearest
-from doorward.model.names import class_name as class_name
 from doorward.model.names import is_plain as is_plain
 from doorward.model.names import python_name as python_name
 from doorward.model.programs import Waiting as Waiting
@@ -54,9 +54,9 @@ __all__ = [
     "TEXTS",
     "Waiting",
     "apart",
-    "class_name",
     "clean",
     "clean_text",
+    "comment_mark",
     "declared",
     "dump",
     "exceeds",

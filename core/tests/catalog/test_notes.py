@@ -39,13 +39,12 @@ class Fails(FunctionNotes):
     summary = words = arguments = lines  # type: ignore[assignment]
 
 
-def test_lines_are_comments_and_bounded() -> None:
-    """Nothing breaks a line; what does not fit is left out."""
+def test_nothing_breaks_a_line() -> None:
+    """What a plugin says is cut into lines of a bounded length; one with a defect says nothing."""
     notes = Notes()
     notes.add(Fails())
     notes.add(Known())
-    card = notes.card(function("f"), "python", 800)
-    assert card == "\n\n# Known:\n#   one\n#   two result = 1"
+    assert notes.lines(function("f"), "python") == [("Known:", ["one", "two result = 1", "x" * 1000])]
     assert notes.summary(function("f")) == "A better one"
     assert notes.arguments(function("f")) == []
 

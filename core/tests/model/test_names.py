@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import keyword
 import time
 from random import Random
@@ -11,7 +10,6 @@ import pytest
 from doorward.model.names import (
     Named,
     brief_names,
-    class_name,
     is_plain,
     kept_names,
     other_names,
@@ -205,29 +203,6 @@ def test_huge_ids_are_cheap() -> None:
     for _ in range(100):
         assert len(python_name("A" * 10**6)) <= 101
     assert time.process_time() - started < 10
-
-
-@pytest.mark.parametrize(
-    ("upstream", "expected"),
-    [
-        ("nullable-simple-user", "NullableSimpleUser"),
-        ("io.k8s.api.core.v1.Pod", "Pod"),
-        ("get_user", "GetUser"),
-        ("", "Model"),
-        ("3d", "Model3d"),
-    ],
-)
-def test_class_name(upstream: str, expected: str) -> None:
-    """Definitions become CamelCase class names, dotted ones by their last part."""
-    assert class_name(upstream) == expected
-
-
-@pytest.mark.slow
-@given(IDS)
-def test_a_class_name_is_always_an_identifier(text: str) -> None:
-    """Whatever a definition is called, its class has a plain name."""
-    assert is_plain(class_name(text))
-    ast.parse(f"class {class_name(text)}x: ...")
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ def box(doorward_host: Any) -> Any:
 @pytest.mark.anyio
 async def test_what_a_server_is(box: Any) -> None:
     """What it is about, how many functions it has, some of their names, where it works. CONTRACT: DIS-14, MCP-12."""
+    box.install_real("text")
     async with box.gateway(CONFIG + BOX) as gate:
         folder = str(box.folder / "things")
         (card,) = await gate.get_functions(["tool-box"])

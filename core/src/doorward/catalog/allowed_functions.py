@@ -4,7 +4,7 @@ call."""
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -25,9 +25,6 @@ _Key = tuple[object, "Scope | None", tuple[str, ...] | None, str]
 """The version of the catalog, the rules, the patterns of a run, and the server."""
 
 Allows = Callable[[Function], bool]
-
-AllowedNames = Callable[[str, str, tuple[str, ...] | None], Awaitable[Sequence[str] | None]]
-"""Answers, by server, principal and the patterns of a run, the names of functions; `None` stands for all."""
 
 MAX_KEPT = 2000
 """Servers, each under some rules, of which is kept what may be called: one byte for each function."""

@@ -8,15 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from doorward.data.clean_text import visible
-from doorward.data.languages import comment_mark
 from doorward.host.logs import log
 from doorward.model.functions import Function, Schema
-
-MAX_CARD_CHARS = 800
-"""Characters that a card has for the notes of one plugin."""
-
-MAX_FULL_CHARS = 6000
-"""Characters that they have where the whole signature was asked for."""
 
 _MAX_LINE_CHARS = 1000
 
@@ -70,18 +63,9 @@ class Notes:
         """Show these, too."""
         self._all.append(notes)
 
-    def card(self, function: Function, language: str, room: int) -> str:
-        """The end of a card, as comments: in at most `room` characters for each plugin."""
-        text, mark = "", comment_mark(language)
-        for notes, lines in self._said("lines", function, language):
-            left, shown = room - len(notes.heading), [f"{mark} {notes.heading}"]
-            for line in lines:
-                line = _one_line(line)
-                left -= len(line) + 5
-                if left >= 0:
-                    shown.append(f"{mark}   {line}")
-            text += "\n\n" + "\n".join(shown) if len(shown) > 1 else ""
-        return text
+    def lines(self, function: Function, language: str) -> list[tuple[str, Sequence[str]]]:
+        """The lines for the end of a card, with the heading of each plugin."""
+        return [(notes.heading, [*map(_one_line, lines)]) for notes, lines in self._said("lines", function, language)]
 
     def summary(self, function: Function) -> str:
         """The first summary that is better than the document's, or ""."""

@@ -11,6 +11,7 @@ from doorward.data.clean_text import visible
 from doorward.data.languages import JSON, PYTHON, is_script
 from doorward.data.wording import clean
 from doorward.model.functions import Function
+from doorward.model.names import some
 from doorward.model.services import Service
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _MAX_MISTAKES = 10
 _MAX_MESSAGE_CHARS = 300
 _MAX_ABOUT_CHARS = 1000
+_MAX_SUMMARY_CHARS = 160
 
 PARAMETERS = "parameters"
 """`server.function#parameters` is the whole signature, with the function's full description."""
@@ -122,17 +124,26 @@ class FunctionTexts:
         imported = self.imported(function.server, function.name, language)
         return "\n".join(filter(None, [imported, self.signature(function, definitions, language), *about]))
 
-    def part(self, function: Function, definitions: Definitions, name: str, language: str = PYTHON) -> str:
-        """One of the types that a card names, in full; "" if there is none of this name."""
+    def part(self, function: Function, name: str, language: str = PYTHON) -> dict[str, str]:
+        """One of the types that a card names, in full (`{"text"}`), or `{"error"}` if there is none of this name."""
+        return {"error": f"{function.qualified} has no class {name[:100]!r}"}
+
+    async def beside(self, function: Function, asker: Program) -> str:
+        """What else is known of a function, as comments at the end of its card: what gives what it needs, and what
+        plugins note. `asker` is a program of whoever asks, which must be able to call what is named."""
         return ""
 
-    def parts(self, function: Function, definitions: Definitions) -> Sequence[str]:
-        """The names of these types."""
-        return ()
+    def summary(self, function: Function) -> str:
+        """What a function does, in a line."""
+        return clean(function.summary or function.description, _MAX_SUMMARY_CHARS)
 
-    def gives(self, schema: Any, definitions: Definitions) -> str:
-        """What a function answers, by the schema of its results, in a few words; "" if that says nothing."""
+    def gives(self, function: Function) -> str:
+        """What it answers, in a few words; "" if nothing is known."""
         return ""
+
+    def server(self, module: str, about: str, names: Sequence[str], asker: Program) -> str:
+        """A server: what it says of itself, and the names of its functions that whoever asks may call."""
+        return f"{module}: {clean(about, _MAX_ABOUT_CHARS)}\n{len(names)} functions: {some(names)}"
 
     def stub(
         self,

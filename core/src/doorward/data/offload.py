@@ -74,13 +74,6 @@ async def to_its_end(work: Awaitable[Result], give_up: Callable[[Result], object
         raise
 
 
-async def thread_to_its_end(
-    function: Callable[..., Result], *arguments: Any, give_up: Callable[[Result], object] = lambda _: None
-) -> Result:
-    """The same for the result of a function, run in a thread."""
-    return await to_its_end(anyio.to_thread.run_sync(function, *arguments), give_up)
-
-
 async def aside(work: Callable[[], Result], size: int) -> Result:
     """The result of `work`, which works on `size` bytes: in a thread if they are many."""
     return await done(work, large=size > _MAX_INLINE_BYTES)

@@ -207,13 +207,6 @@ def is_plain(name: object) -> bool:
     return name.isascii() and name.isidentifier() and not keyword.iskeyword(name)
 
 
-def class_name(text: str) -> str:
-    """`nullable-simple-user` → `NullableSimpleUser`; of a dotted name, the last part."""
-    parts = re.findall(r"[A-Za-z0-9]+", text[:_MAX_ID_CHARACTERS].rstrip(".").rpartition(".")[2])
-    name = "".join(part[0].upper() + part[1:] for part in parts)[:60]
-    return name if name[:1].isalpha() and not keyword.iskeyword(name) else f"Model{name}"
-
-
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:4]
 

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from doorward.catalog.allowed_functions import AllowedFunctions
-from doorward.catalog.notes import MAX_CARD_CHARS, MAX_FULL_CHARS
 from doorward.catalog.schemas import Definitions
-from doorward.catalog.texts import PARAMETERS
 from doorward.config.config import module_name
 from doorward.data.cursors import cursor_at, offset_of, page
 from doorward.data.languages import PYTHON, comment_mark
@@ -29,14 +24,10 @@ from doorward.runs.helper_context import HELPING, MODULE, UNTOLD
 if TYPE_CHECKING:
     from doorward.access.policy import Policy
     from doorward.calls.broker import Broker
-    from doorward.catalog.allowed_functions import AllowedNames
     from doorward.catalog.catalog import Catalog
     from doorward.model.search import Hit, SearchEngine
     from doorward.model.services import Services
     from doorward.servers.registry import Servers
-
-_MAX_NAMES = 40
-"""Function names in the description of a server."""
 
 FEW_SERVERS = 20
 """A list of more servers says less about each."""
@@ -51,97 +42,9 @@ _ERROR_CHARS = 1000
 """Characters of a server's error."""
 
 
-class ServerList:
-    """Views of servers, bounded in size. `allowed` answers the names of the functions of a server that a principal may
-    call, or `None` for all."""
-
-    def __init__(self, catalog: Catalog, servers: Servers, allowed: AllowedNames) -> None:
-        self._catalog, self._servers, self._allowed = catalog, servers, allowed
-
-    async def listed(
-        self, principal: str, *, limit: int | None, cursor: str | None, within: tuple[str, ...] | None
-    ) -> dict[str, Any]:
-        """See `Discovery.servers`."""
-        usable = ((module, None) for module in self._servers.usable_by(principal))
-        whole: list[tuple[str, DoorwardError | None]] = [*usable, *self._servers.wrong(principal).items()]
-        shown, following = page(whole, limit, cursor)
-        few = len(whole) <= FEW_SERVERS
-        answer: dict[str, Any] = {
-            "servers": [
-                _broken(name, error) if error else self._server(name, few, await self._allowed(name, principal, within))
-                for name, error in shown
-            ]
-        }
-        return answer | ({"total": len(whole), "cursor": following} if following else {})
-
-    def _server(self, module: str, few: bool, allowed: Sequence[str] | None) -> dict[str, Any]:
-        report, most = self._catalog.report(module), FIRST_NAMES if few else FIRST_NAMES_OF_MANY
-        first = self._catalog.first(module, most) if allowed is None else allowed[:most]
-        count = len(allowed) if allowed is not None else report.functions if report else 0
-        shown = {"name": module, "functions": count, "first": [*first]}
-        shown |= {} if report else {"note": "not compiled yet"}
-        if error := self._servers.outdated.get(self._servers.modules[module]):
-            shown["note"] = f"as compiled before: {error}"[:_ERROR_CHARS]
-        about = clean(report.description, ABOUT_CHARS if few else ABOUT_CHARS_OF_MANY) if report else ""
-        return shown | ({"about": about} if about else {})
-
-    async def described(
-        self, module: str, principal: str, language: str, within: tuple[str, ...] | None
-    ) -> dict[str, Any]:
-        """One server in full: `{"function", "text"}`."""
-        allowed, report = await self._allowed(module, principal, within), self._catalog.report(module)
-        names = self._catalog.names(module) if allowed is None else allowed
-        listed = ", ".join(names[:_MAX_NAMES]) + (
-            f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-        )
-        lines = [f"{module}: {report.description[:1000]}" if report and report.description else module]
-        lines += [f"{len(names)} functions: {listed or 'none'}"]
-        lines += (
-            [f"It works in the folder {cwd}"]
-            if (cwd := self._servers.cwd(module, principal)) and cwd not in lines[0]
-            else []
-        )
-        written = self._catalog.texts.imported(module, "", language)
-        lines += [f"Write `{written}`."] if written else []
-        return {"function": module, "text": "\n".join(lines)}
-
-
-def _broken(name: str, error: DoorwardError) -> dict[str, Any]:
-    return {"name": name, "functions": 0, "broken": told(error)}
-
-
 def told(error: DoorwardError) -> str:
     """The error of a server in one line."""
     return in_a_line(error)[:_ERROR_CHARS]
-
-
-class Hits:
-    """The hits of a catalog's functions."""
-
-    def __init__(self, catalog: Catalog) -> None:
-        self._catalog = catalog
-
-    def shown(self, hit: Hit, *, numbered: bool) -> dict[str, Any]:
-        """`{"function", "summary", …}`; what is not so is left out. `numbered`: several questions were asked."""
-        function = hit.function
-        summary = " ".join((function.summary or function.description)[:400].split())[:160]
-        more: dict[str, Any] = {
-            "answers": [*hit.answers] if numbered else [],
-            "read_only": effect(function) == "read",
-            "destructive": effect(function) == "destructive",
-            "needs": {parameter: [*names] for parameter, names in hit.needs.items()},
-            "gives": self._gives(function),
-            "deprecated": function.deprecated,
-            "matched": [*hit.matched],
-        }
-        told = {key: value for key, value in more.items() if value}
-        return {"function": function.qualified, "summary": self._catalog.notes.summary(function) or summary, **told}
-
-    def _gives(self, function: Function) -> str:
-        seen = self._catalog.notes.result(function)
-        returns = seen.schema if seen else function.returns
-        definitions = partial(self._catalog.definition, function.server)
-        return self._catalog.texts.gives(returns, definitions) if returns is not None else ""
 
 
 MAX_DESCRIBED = 5
@@ -149,9 +52,6 @@ MAX_DESCRIBED = 5
 
 MAX_QUERIES = 10
 """Questions in one search."""
-
-MAX_SOURCES, MAX_OFTEN_WITH = 3, 3
-"""Functions that a card names for one argument, and beside a function."""
 
 
 class Discovery:
@@ -173,8 +73,6 @@ class Discovery:
         self._services = services
         self.policy, self._engine = policy, engine
         self._allowed = AllowedFunctions(catalog, policy)
-        self.hits = Hits(catalog)
-        self._list = ServerList(catalog, servers, self.allowed)
 
     async def servers(
         self,
@@ -190,7 +88,30 @@ class Discovery:
 
         Raises: InvalidArguments for an invalid cursor.
         """
-        return await self._list.listed(principal, limit=limit, cursor=cursor, within=within)
+        usable = ((module, None) for module in self._servers.usable_by(principal))
+        whole: list[tuple[str, DoorwardError | None]] = [*usable, *self._servers.wrong(principal).items()]
+        shown, following = page(whole, limit, cursor)
+        few = len(whole) <= FEW_SERVERS
+        answer: dict[str, Any] = {
+            "servers": [
+                {"name": name, "functions": 0, "broken": told(error)}
+                if error
+                else self._server(name, few, await self.allowed(name, principal, within))
+                for name, error in shown
+            ]
+        }
+        return answer | ({"total": len(whole), "cursor": following} if following else {})
+
+    def _server(self, module: str, few: bool, allowed: Sequence[str] | None) -> dict[str, Any]:
+        report, most = self._catalog.report(module), FIRST_NAMES if few else FIRST_NAMES_OF_MANY
+        first = self._catalog.first(module, most) if allowed is None else allowed[:most]
+        count = len(allowed) if allowed is not None else report.functions if report else 0
+        shown = {"name": module, "functions": count, "first": [*first]}
+        shown |= {} if report else {"note": "not compiled yet"}
+        if error := self._servers.outdated.get(self._servers.modules[module]):
+            shown["note"] = f"as compiled before: {error}"[:_ERROR_CHARS]
+        about = clean(report.description, ABOUT_CHARS if few else ABOUT_CHARS_OF_MANY) if report else ""
+        return shown | ({"about": about} if about else {})
 
     async def allowed(self, server: str, principal: str, within: tuple[str, ...] | None = None) -> Sequence[str] | None:
         """The names of the functions of a server that a principal may call, in a run narrowed by `within`; `None` if
@@ -250,7 +171,7 @@ class Discovery:
         limit, offset = max(len(asked), min(limit, 50)), offset_of(cursor)  # each question has its best function
         how: dict[str, Any] = {"limit": limit, "offset": offset, "explain": explain, "within": within}
         found = await self.find(asked, principal, server=only, read_only=read_only, **how)
-        shown = [self.hits.shown(hit, numbered=len(asked) > 1) for hit in found.hits]
+        shown = [self._shown(hit, numbered=len(asked) > 1) for hit in found.hits]
         if self.policy.decides:
             for hit, said in zip(found.hits, shown, strict=True):
                 said |= {"confirm": True} if self.policy.told(hit.function, principal) else {}
@@ -259,6 +180,21 @@ class Discovery:
         if offset + len(shown) < found.total:
             answer["cursor"] = cursor_at(offset + len(shown))
         return answer
+
+    def _shown(self, hit: Hit, *, numbered: bool) -> dict[str, Any]:
+        """`{"function", "summary", …}`; what is not so is left out. `numbered`: several questions were asked."""
+        function, texts = hit.function, self._catalog.texts
+        facts: dict[str, Any] = {
+            "answers": [*hit.answers] if numbered else [],
+            "read_only": effect(function) == "read",
+            "destructive": effect(function) == "destructive",
+            "needs": {parameter: [*names] for parameter, names in hit.needs.items()},
+            "gives": texts.gives(function),
+            "deprecated": function.deprecated,
+            "matched": [*hit.matched],
+        }
+        known = {key: value for key, value in facts.items() if value}
+        return {"function": function.qualified, "summary": texts.summary(function), **known}
 
     async def describe(
         self, names: Sequence[str], principal: str, language: str = PYTHON, within: tuple[str, ...] | None = None
@@ -285,45 +221,28 @@ class Discovery:
             if part := self._helper(name, asker) or self._part(name, asker):
                 return part
             if server := self._server_named(name, asker.principal):
-                return await self._list.described(server, asker.principal, asker.language, asker.functions)
+                allowed = await self.allowed(server, asker.principal, asker.functions)
+                names = self._catalog.names(server) if allowed is None else allowed
+                about = report.description if (report := self._catalog.report(server)) else ""
+                return {"function": server, "text": self._catalog.texts.server(server, about, names, asker)}
             return {"function": name[:200], "error": in_a_line(error)}
         except DoorwardError as error:
             return {"function": name[:200], "error": in_a_line(error)}
-        definitions, seen, language = (
-            self.definitions(function.server),
-            self._catalog.notes.result(function),
-            asker.language,
-        )
-        texts = self._catalog.texts
+        definitions, seen = self.definitions(function.server), self._catalog.notes.result(function)
+        texts, language = self._catalog.texts, asker.language
         return {
             "function": function.qualified,
             "import": texts.imported(function.server, function.name, language),
             "signature": texts.signature(function, definitions, language, seen),
             "text": texts.card(function, definitions, language, seen)
             + self._told(function, asker)
-            + await self._related(function, asker)
-            + self._catalog.notes.card(function, language, MAX_CARD_CHARS),
+            + await texts.beside(function, asker),
         }
 
     def _told(self, function: Function, asker: Program) -> str:
         """What policy says of a function that may be called, as a comment at the end of a card."""
         text = self.policy.told(function, asker.principal) if self.policy.decides else ""
         return f"\n{comment_mark(asker.language)} {text}" if text else ""
-
-    async def _related(self, function: Function, asker: Program) -> str:
-        """The functions that give what it needs, and those that are often called beside it, as comments at the end of a
-        card."""
-        related = await self._engine().related(function, asker.principal)
-        mark = comment_mark(asker.language)
-        fields: dict[str, list[str]] = {}
-        for given in related.given:
-            told = fields.setdefault(given.parameter, [])
-            if len(told) < MAX_SOURCES and self._lets(asker, given.producer):
-                told.append(f"`{given.field}` of {given.producer.removeprefix(f'{function.server}.')}")
-        lines = [f"{parameter}: {' or '.join(told)}" for parameter, told in fields.items() if told]
-        often = islice((name for name in related.often_with if self._lets(asker, name)), MAX_OFTEN_WITH)
-        lines += [f"often with: {', '.join(names)}"] if (names := [*often]) else []
-        return "".join(f"\n{mark} {line}" for line in lines)
 
     def _helper(self, name: str, asker: Program) -> dict[str, Any] | None:
         """The card of `doorward` or one of its helpers; `None` if this is the name of neither."""
@@ -337,36 +256,19 @@ class Discovery:
         self._broker.permissions.check(asker, function)
         return function
 
-    def _lets(self, asker: Program, qualified: str) -> bool:
-        """Whether a function that others are told of may be called: nobody is sent to one that may not."""
-        try:
-            self.callable(qualified, asker)
-        except DoorwardError:
-            return False
-        return True
-
     def _part(self, name: str, asker: Program) -> dict[str, Any] | None:
         """The answer for `server.function#Class`: one class of a function's types in full."""
         name, mark, asked = name.rpartition("#")
-        language = asker.language
+        if not mark:
+            return None
         try:
-            function = self.callable(name, asker) if mark else None
+            function = self.callable(name, asker)
         except UnknownName:
             return None
         except DoorwardError as error:
             return {"function": f"{name[:200]}#{asked[:100]}", "error": in_a_line(error)}
-        if function is None:
-            return None
-        definitions = self.definitions(function.server)
-        if (seen := self._catalog.notes.result(function)) is not None:
-            function = replace(function, returns=seen.schema)
-        found = {"function": f"{function.qualified}#{asked[:100]}"}
-        if text := self._catalog.texts.part(function, definitions, asked, language):
-            if asked == PARAMETERS:
-                text += self._catalog.notes.card(function, language, MAX_FULL_CHARS)
-            return found | {"text": text}
-        known = ", ".join(self._catalog.texts.parts(function, definitions)[:30]) or "none"
-        return found | {"error": f"{function.qualified} has no class {asked[:100]!r}. Its classes: {known}"}
+        part = self._catalog.texts.part(function, asked, asker.language)
+        return {"function": f"{function.qualified}#{asked[:100]}", **part}
 
     def _server_named(self, name: str, principal: str) -> str:
         """The module of a server, if this is the name of one; else ""."""

@@ -15,7 +15,6 @@ from doorward.texts import (
     MAX_KEY_CHARACTERS,
     MAX_NESTING,
     Reader,
-    class_name,
     clean,
     is_plain,
     kinds,
@@ -25,7 +24,7 @@ from doorward.texts import (
     variants,
 )
 
-from doorward_text.classes import Above, Class, Classes, Field
+from doorward_text.classes import Above, Class, Classes, Field, class_name
 from doorward_text.dialect import PYTHON, Dialect
 from doorward_text.limits import in_words
 from doorward_text.unions import union, value_of

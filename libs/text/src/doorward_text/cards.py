@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from doorward import Function
-from doorward.texts import MAX_NESTING, PARAMETERS, Definitions, Reader, class_name
+from doorward.texts import MAX_NESTING, PARAMETERS, Definitions, Reader
 
 from doorward_text.annotations import Types
-from doorward_text.classes import Above
+from doorward_text.classes import Above, class_name
 from doorward_text.dialect import PYTHON, Dialect
 from doorward_text.dialects import dialect_of
 from doorward_text.examples import example_call

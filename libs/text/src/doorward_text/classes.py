@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import keyword
+import re
 from collections import deque
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, count
 
 from doorward import Schema
+
+_NAME_CHARACTERS = 400
+"""Characters of the name of a definition that are read."""
+
+
+def class_name(text: str) -> str:
+    """`nullable-simple-user` → `NullableSimpleUser`; of a dotted name, the last part."""
+    parts = re.findall(r"[A-Za-z0-9]+", text[:_NAME_CHARACTERS].rstrip(".").rpartition(".")[2])
+    name = "".join(part[0].upper() + part[1:] for part in parts)[:60]
+    return name if name[:1].isalpha() and not keyword.iskeyword(name) else f"Model{name}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from doorward import DoorwardError, Function, Gateway, PluginContext, hookimpl
-from doorward.texts import TEXTS, Answers, Definitions, FunctionTexts, Mistaken, Mistakes, Reader, is_script
+from doorward.texts import TEXTS, Answers, Definitions, FunctionTexts, Mistaken, Mistakes, is_script
 
 if TYPE_CHECKING:
-    from doorward import Failure
+    from doorward import Failure, Program
     from doorward.texts import FailedRun, Observation
 
-_FUEL = 60
-"""Schemas that are looked at to tell what a function gives."""
+    from doorward_text.views import Views
 
 
 class Text:
@@ -33,6 +32,12 @@ class Written(FunctionTexts):
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
+
+    @cached_property
+    def _views(self) -> Views:
+        from doorward_text.views import Views
+
+        return Views(self._gateway)
 
     def imported(self, module: str, name: str, language: str = "python") -> str:
         from doorward_text.dialects import dialect_of
@@ -61,20 +66,20 @@ class Written(FunctionTexts):
 
         return describe(function, definitions, module=function.server, seen=seen, language=language)
 
-    def part(self, function: Function, definitions: Definitions, name: str, language: str = "python") -> str:
-        from doorward_text.cards import describe_class
+    def part(self, function: Function, name: str, language: str = "python") -> dict[str, str]:
+        return self._views.part(function, name, language)
 
-        return describe_class(function, definitions, name, language) or ""
+    async def beside(self, function: Function, asker: Program) -> str:
+        return await self._views.beside(function, asker)
 
-    def parts(self, function: Function, definitions: Definitions) -> Sequence[str]:
-        from doorward_text.cards import class_names
+    def summary(self, function: Function) -> str:
+        return self._views.summary(function)
 
-        return class_names(function, definitions)
+    def gives(self, function: Function) -> str:
+        return self._views.gives(function)
 
-    def gives(self, schema: Any, definitions: Definitions) -> str:
-        from doorward_text.results_in_brief import in_brief
-
-        return in_brief(schema, Reader(definitions, _FUEL))
+    def server(self, module: str, about: str, names: Sequence[str], asker: Program) -> str:
+        return self._views.server(module, about, names, asker)
 
     def stub(
         self,

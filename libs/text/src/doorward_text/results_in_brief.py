@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from doorward.texts import Reader, class_name, is_plain, kinds, table, variants
+from doorward.texts import Reader, is_plain, kinds, table, variants
 
+from doorward_text.classes import class_name
 from doorward_text.dialect import PYTHON
 
 MAX_CHARS = 60

@@ -15,10 +15,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from doorward import Function
-from doorward.texts import Definitions, Reader, class_name, clean, declared
+from doorward.texts import Definitions, Reader, clean, declared
 
 from doorward_text.annotations import Types
-from doorward_text.classes import Above
+from doorward_text.classes import Above, class_name
 from doorward_text.dialect import PYTHON, Dialect, Parameter
 from doorward_text.dialects import dialect_of
 
