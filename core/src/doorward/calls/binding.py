@@ -19,7 +19,6 @@ from doorward.data.languages import PYTHON, is_script
 from doorward.data.values import plain
 from doorward.model.errors import InvalidArguments, ServerError
 from doorward.model.functions import Function
-from doorward.servers.corrections import advice
 
 if TYPE_CHECKING:
     from doorward.catalog.catalog import Catalog
@@ -155,7 +154,7 @@ def takes_text(function: Function, name: str, text: str, catalog: Catalog) -> bo
 
 def _mistakes(
     checked: CheckedParameters, bound: Mapping[str, Any], catalog: Catalog, language: str, given: Collection[str]
-) -> tuple[Mistakes, list[str]] | None:
+) -> tuple[Mistakes, Sequence[str]] | None:
     """The mistakes in arguments that are not valid, and what the operator can do to have them accepted; `None` if all
     of them are nulls that say nothing, or about what is `given` without being known."""
     import jsonschema_rs
@@ -172,7 +171,7 @@ def _mistakes(
     wrong = Mistaken(function, errors, bound, checked.names, checked.fits)
     told = catalog.texts.mistakes(wrong, partial(catalog.definition, function.server), language)
     known = not told or any("did you mean" in said for said in told)
-    return (told, [] if known else advice(function, errors)) if told else None
+    return (told, [] if known else catalog.texts.advice(wrong)) if told else None
 
 
 def _lacks(error: Any, given: Collection[str]) -> bool:

@@ -166,6 +166,10 @@ class FunctionTexts:
                 break
         return told
 
+    def advice(self, wrong: Mistaken) -> Sequence[str]:
+        """How the operator can have arguments accepted that the document wrongly rejects."""
+        return ()
+
     def correct(
         self,
         function: Function,

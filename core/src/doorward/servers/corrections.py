@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,9 +17,6 @@ _MAX_DEPTH = 30
 
 _MAX_SCHEMAS = 300
 """Schemas that are searched for a field altogether: a few lines can refer to billions."""
-
-_MAX_SHOWN_FIELDS = 3
-"""Fields that an error suggests for `optional`."""
 
 _COMBINATORS = ("allOf", "anyOf", "oneOf")
 
@@ -42,24 +38,6 @@ def corrected(compiled: Compiled, settings: ServerSettings) -> Compiled:
         if len(wrong) == len(lifted):
             warnings.append(f"optional: {entry!r}: {wrong[0] if wrong else _unknown(entry, functions)}")
     return replace(compiled, functions=functions, warnings=warnings)
-
-
-def advice(function: Function, errors: Iterable[Any]) -> list[str]:
-    """How the operator can have arguments accepted that the document wrongly rejects."""
-    required: dict[str, None] = {}
-    more = False
-    for error in errors:
-        if error.kind.name == "required":
-            path = [part for part in error.instance_path if isinstance(part, str)]
-            required[".".join([function.name, *path, error.kind.property])] = None
-        elif error.kind.name == "additionalProperties" and not error.instance_path and function.open:
-            more = True
-    told = ['extra = "allow"'] if more else []
-    if required:
-        told.append(f"optional = {json.dumps(list(required)[:_MAX_SHOWN_FIELDS])}")
-    if not told:
-        return []
-    return [f"if the document of {function.server} is wrong in this, its operator can set {' and '.join(told)}"]
 
 
 def _meant(entry: str, functions: Sequence[Function]) -> tuple[list[int], list[str]]:

@@ -105,6 +105,11 @@ class Written(FunctionTexts):
 
         return of_call(wrong, partial(fields_at, wrong.function, definitions), language)
 
+    def advice(self, wrong: Mistaken) -> Sequence[str]:
+        from doorward_text.operator_advice import advice
+
+        return advice(wrong)
+
     def correct(
         self, function: Function, definitions: Definitions, places: Sequence[Sequence[Any]], language: str = "python"
     ) -> str:
