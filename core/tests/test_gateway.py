@@ -100,7 +100,7 @@ async def test_errors_of_an_upstream(doorward_host: Any) -> None:
         assert outcome.error.frames[0].source == "await weather.fail()"
         crashed = (await gate.execute("await weather.crash()")).error
         assert crashed is not None
-        assert "failed inside Doorward: KeyError" in crashed.message
+        assert "failed in source 'fake' of test-plugin 1.0: KeyError" in crashed.message
 
 
 async def test_secrets_do_not_come_back(doorward_host: Any, monkeypatch: pytest.MonkeyPatch) -> None:

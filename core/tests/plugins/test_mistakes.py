@@ -200,7 +200,7 @@ MISTAKES = [
     Mistake("compile of a list", "source", of(Weather, compile=answers([])),
             "{} failed in compile: it answered list[], not Compiled"),
     Mistake("call fails", "source", of(Weather, call=fails_late),
-            "weather.get_forecast failed inside Doorward: KeyError (in {})"),
+            "weather.get_forecast failed in {}: KeyError"),
     Mistake("constructor fails", "auth", of(Key, __init__=fails), "{} failed in its constructor: KeyError"),
     Mistake("create_auth fails", "auth", of(Key, create_auth=fails), "{} failed in create_auth: KeyError"),
     Mistake("create_auth of nothing", "auth", of(Key, create_auth=lambda self: None),

@@ -258,7 +258,7 @@ class AnswerChecks:
         """The error in place of one that no source should raise: the call fails, nothing else does."""
         source = self._servers.called(function.server)
         self._log("source_defect", function, error, plugin=source, method="call")
-        return _inside(f"{function.qualified} failed inside Doorward: {kind_of(error)} (in {source})")
+        return _inside(f"{function.qualified} failed in {source}: {kind_of(error)}")
 
     def our_defect(self, function: Function, error: Exception) -> ServerError:
         """The same for an error before the source was asked, or after it answered."""
