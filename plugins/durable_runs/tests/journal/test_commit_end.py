@@ -39,3 +39,14 @@ def test_a_long_plan_is_not_told_whole() -> None:
     done = write(1)
     done.reply = Reply(None)
     assert told("r1", [done], (), ok=True) == ()
+
+
+def test_the_only_write_is_told_as_one() -> None:
+    """What became of it is named, too."""
+    failed, made = write(1), write(1)
+    failed.error, failed.ended = ApiError("no", status=422), True
+    made.reply = Reply(None)
+    assert (
+        told("r1", [failed], (), ok=False)[0] == "the only write of the plan did not succeed. Failed: 1. api.addIssue"
+    )
+    assert told("r1", [made], (), ok=False)[0] == "the only write of the plan was made. Written: 1. api.addIssue"

@@ -24,7 +24,9 @@ def told(run: str, withheld: Sequence[Entry], went_out: Container[int], *, ok: b
     each = [f"{what}: {_named(calls)}" for what, calls in kinds.items() if calls]
     said = "; ".join(each)
     were = "was" if made == 1 else "were"
-    lines = [f"{made} of the {count} writes of the plan {were} made. {said[:1].upper()}{said[1:]}"]
+    many = f"{made} of the {count} writes of the plan {were} made"
+    one = f"the only write of the plan {'was made' if made else 'did not succeed'}"
+    lines = [f"{many if count > 1 else one}. {said[:1].upper()}{said[1:]}"]
     if made or kinds["perhaps written"]:
         lines.append(
             "the plan is over and cannot be committed again: what is written stays. Look at what is there, and plan a "
