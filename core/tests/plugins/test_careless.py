@@ -461,7 +461,7 @@ async def test_an_answer_that_no_program_could_use_is_a_defect_of_its_source(
     async with doorward_host.gateway(CONFIG.replace('"fake"', '"mine"').replace("[]", '["good"]')) as gate:
         message = (await gate.execute("await weather.get_forecast(city='Oslo')")).error.message
     assert says in message
-    assert "(in source 'mine' of acme 2.1)" in message
+    assert "failed in source 'mine' of acme 2.1: " in message
     assert "s3cret" not in message
     assert "good" not in message
 
