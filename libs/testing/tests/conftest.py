@@ -6,7 +6,12 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+import anyio.pytest_plugin
+import doorward_testing.plugin
 import pytest
+
+PLUGINS = [anyio.pytest_plugin, doorward_testing.plugin]
+"""All that the inner runs need. To look for what is installed takes a third of such a run."""
 
 Failures = Callable[..., dict[str, str]]
 """Runs a test file. Returns: the failed tests by name, each with all that its author reads of it."""
@@ -30,11 +35,13 @@ def _loaded() -> None:
 
 
 @pytest.fixture
-def failures(_loaded: None, pytester: Any) -> Failures:
+def failures(_loaded: None, pytester: Any, monkeypatch: pytest.MonkeyPatch) -> Failures:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+
     def run(text: str, test: str = "") -> dict[str, str]:
         pytester.makepyfile(test_it=text)
         pytester.makeini("[pytest]\n")
-        ended = pytester.inline_run("-p", "no:randomly", "-p", "no:xdist", "-p", "no:hypothesispytest", "-k", test)
+        ended = pytester.inline_run("-k", test, plugins=PLUGINS)
         reports = [*ended.getreports("pytest_runtest_logreport"), *ended.getreports("pytest_collectreport")]
         return {report.nodeid.rpartition("::")[2]: str(report.longrepr) for report in reports if report.failed}
 
