@@ -36,6 +36,7 @@ PARTS = (
     "guards",
     "scale",
     "sidechannels",
+    "history",
     "tokens",
     "surfaces",
 )

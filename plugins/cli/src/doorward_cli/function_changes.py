@@ -33,15 +33,16 @@ _COMPARED = {
 }  # fmt: skip
 
 _INSTRUCTIONS = re.compile(
-    r"\b(?:ignore|disregard|forget|override)\b.{0,30}\b(?:instruction|prompt|rule|message|above|previous|prior)"
+    r"\b(?:ignore|disregard|forget)\b.{0,30}\b(?:instruction|prompt|rule|message|above|previous|prior)"
     r"|\bsystem prompt\b"
     r"|\b(?:do not|don't|never|without)\b.{0,20}\b(?:tell|mention|inform|reveal|notify|ask)\w*\b.{0,20}\buser\b"
     r"|\b(?:before|after|instead of|when)\b.{0,20}\b(?:using|calling|use|call)\b.{0,20}\b(?:tool|function)s?\b"
     r"|\b(?:when|whenever|if)\b.{0,60}\b(?:tool|function)s? (?:is|are) (?:called|invoked|used)\b"
-    r"|\byou (?:are (?:an?|the) (?:ai|assistant|agent|model)|must (?:always|first|now|also))\b"
+    r"|\byou are (?:an?|the) (?:ai|assistant|agent|model)\b"
+    r"|\byou must (?:always|first|now|also)\b.{0,20}\b(?:call|use|invoke|run|execute|read|open|fetch|send)\b"
     r"|\b(?:send|forward|bcc|copy|e?mail)\b.{0,60}\b(?:to|at)\b.{0,20}[\w.+-]+@[\w-]+\.\w"
     r"|~/\.\w|\bid_rsa\b|\.ssh\b|\bmcp\.json\b"
-    r"|<(?:important|system|instructions?)>",
+    r"|<(?:important|system|instructions?)>(?!\s*<)",  # else it is markup of a document
     re.IGNORECASE | re.DOTALL,
 )
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\U000e0000-\U000e007f]")
