@@ -83,7 +83,7 @@ OWNED = ("doorward.table", "doorward.server_key")
 BUILT_ON = {
     "approvals": ["doorward-durable-runs"],
     "auth_keycloak": ["doorward-auth-oauth2"],
-    "console": ["doorward-approvals", "doorward-audit-jsonl", "doorward-durable-runs"],
+    "console": ["doorward-approvals", "doorward-audit-jsonl", "doorward-durable-runs", "doorward-policy-rules"],
     "http": ["doorward-json"],
     "jail": ["doorward-json"],
     "llm": ["doorward-enhance"],

@@ -189,7 +189,7 @@ async def test_each_page_fits(done: str, person: Person, width: int) -> None:
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
 async def test_a_yes_from_a_phone(served: tuple[Project, str], person: Person, scripts: bool) -> None:
     """An agent waits at a write; a person opens the link of the request on a phone, reads all arguments and says yes: the
-    agent gets its answer."""
+    agent gets its answer. CONTRACT: OBS-04."""
     root, name = served[1].removesuffix("/mcp") + "/console", f"Lamp {scripts}"
 
     def answer() -> None:

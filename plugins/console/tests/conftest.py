@@ -102,7 +102,15 @@ Serve = Callable[..., AbstractAsyncContextManager[Served]]
 def served(doorward_host: Any) -> Serve:
     """Serves the samples with the console."""
     doorward_host.install_real(
-        "console", "approvals", "runs", "plans", "doorward-policy-rules", "doorward-store-sqlite", "text", "audit_jsonl"
+        "console",
+        "approvals",
+        "runs",
+        "plans",
+        "undo",
+        "doorward-policy-rules",
+        "doorward-store-sqlite",
+        "text",
+        "audit_jsonl",
     )
 
     @asynccontextmanager

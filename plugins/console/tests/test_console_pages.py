@@ -111,6 +111,40 @@ async def test_a_run_has_its_calls_and_its_end(served: Any) -> None:
         assert (await person.get("/console/runs/nothing")).status_code == 404
 
 
+UNDO = """
+[runs]
+durable = "always"
+
+[servers.weather.undo.add_station]
+call = "get_forecast"
+arguments = { city = "args.city" }
+"""
+
+
+async def test_what_a_run_wrote_is_undone(served: Any, tokens: str) -> None:
+    """An operator sees by which calls, and has them made; its principal may not."""
+    async with served(more=UNDO + tokens) as at:
+        run = (await at.asked()).waiting.run
+        person, ann = await at.operator(), await at.signed_in("ann")
+        [row] = (await person.get("/console/approvals.json")).json()["waiting"]
+        forgery = at.forgery(await person.get(f"/console/approvals/{row['id']}"))
+        await person.post(f"/console/approvals/{row['id']}", data={"forgery": forgery, "answer": "yes"})
+        await person.post(f"/console/runs/{run}", data={"forgery": forgery, "do": "resume"})
+        while (found := (await person.get(f"/console/runs/{run}.json")).json())["in_words"] != "it succeeded":
+            await asyncio.sleep(0.01)
+        assert [(each["by"], each["stands"]) for each in found["undo"]["undo"]] == [("weather.get_forecast", "open")]
+        theirs = await ann.get(f"/console/runs/{run}")
+        assert "Make these calls" not in theirs.text
+        data = {"forgery": at.forgery(theirs), "do": "undo"}
+        assert (await ann.post(f"/console/runs/{run}", data=data)).status_code == 400
+        page = await person.get(f"/console/runs/{run}")
+        assert "Make these calls as ann" in page.text
+        moved = await person.post(f"/console/runs/{run}", data={"forgery": forgery, "do": "undo"})
+        assert moved.headers["location"].endswith("said=undoing")
+        while (await person.get(f"/console/runs/{run}.json")).json()["undo"]["undo"][0]["stands"] != "undone":
+            await asyncio.sleep(0.01)
+
+
 async def test_policy_is_asked_without_a_call(served: Any) -> None:
     """The box says what would be decided, and by which rule."""
     async with served() as at:
@@ -118,6 +152,11 @@ async def test_policy_is_asked_without_a_call(served: Any) -> None:
         query = {"function": "weather.add_station", "principal": "ann", "arguments": '{"city": "Oslo"}'}
         decision = (await person.get("/console/policy.json", params=query)).json()["decision"]
         assert (decision["then"], decision["rule"]) == ("confirm", "[[policy.rules]] 1")
+        rules = (await person.get("/console/policy.json")).json()["rules"]
+        assert [(rule["rule"], rule["then"]) for rule in rules] == [
+            ("[[policy.rules]] 1", "confirm"),
+            ("[[policy.rules]] 2", "allow"),
+        ]
         for arguments in ("[", "[1]", '{"nothing": 1}', "[" * 100_00):
             query["arguments"] = arguments
             assert (await person.get("/console/policy", params=query)).status_code == 200

@@ -234,6 +234,7 @@ _NOTICES = {
     "denied": "You said no. The program is told so.",
     "resumed": "The run goes on.",
     "cancelled": "The run is given up.",
+    "undoing": "What it wrote is being undone, by calls that are decided as all others are.",
 }
 """What is said after a form, by a word: no address makes a page say anything else."""
 

@@ -24,11 +24,13 @@ from doorward_durable_runs.storage.run_store import RunStore as RunStore
 from doorward_durable_runs.storage.run_store import StoredRun as StoredRun
 from doorward_durable_runs.stored_runs import STORED_RUNS as STORED_RUNS
 from doorward_durable_runs.stored_runs import StoredRuns as StoredRuns
+from doorward_durable_runs.undo.service import UNDOES as UNDOES
+from doorward_durable_runs.undo.service import UndoesRuns as UndoesRuns
 
 __all__ = [
-    "APPROVALS", "STORED_RUNS", "AsksApproval", "Box", "DocumentedSecrets", "DurableRuns", "Given", "Journals",
-    "PlannedCalls", "RunFile", "RunSettings", "RunStore", "Sealing", "StoredRun", "StoredRuns", "open_journals",
-    "planned_calls", "run_calls", "run_state", "run_summary", "shared_salt",
+    "APPROVALS", "STORED_RUNS", "UNDOES", "AsksApproval", "Box", "DocumentedSecrets", "DurableRuns", "Given",
+    "Journals", "PlannedCalls", "RunFile", "RunSettings", "RunStore", "Sealing", "StoredRun", "StoredRuns",
+    "UndoesRuns", "open_journals", "planned_calls", "run_calls", "run_state", "run_summary", "shared_salt",
 ]  # fmt: skip
 
 

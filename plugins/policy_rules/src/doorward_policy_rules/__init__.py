@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from doorward_policy_rules.explained import explained as explained
 from doorward_policy_rules.policy_rules import PolicyRules as PolicyRules
 from doorward_policy_rules.settings import RuleSettings as RuleSettings
 
-__all__ = ["PolicyRules", "RuleSettings"]
+__all__ = ["PolicyRules", "RuleSettings", "explained"]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -11,11 +10,11 @@ import click
 from doorward import LOCAL
 from doorward_cli import Project, common, complete_functions, complete_servers, print_json, say, table
 
-if TYPE_CHECKING:
-    from doorward import Function, Gateway
+from doorward_policy_rules.explained import explained, functions_of, rules_of
 
-    from doorward_policy_rules.policy_rules import PolicyRules
-    from doorward_policy_rules.rules import Rule
+if TYPE_CHECKING:
+    from doorward import Gateway
+
 
 _WHO = click.option("--principal", metavar="NAME", default=LOCAL, show_default=True, help="Who asks.")
 
@@ -27,9 +26,9 @@ class Explain(click.Command):
         """Rules that decide nothing, and `new` without a list of functions."""
         from doorward_policy_rules.explanation import idle
 
-        if (rules := _rules(gateway)) is None:
+        if (rules := rules_of(gateway)) is None:
             return
-        functions = [*_functions(gateway)]
+        functions = [*functions_of(gateway)]
         found = [*idle(rules, functions, LOCAL)] if functions else []
         for name, why in found:
             yield f"{name}: {why}", True, "Correct or remove it; `doorward policy explain` shows all rules."
@@ -57,31 +56,7 @@ def explain(project: Project, function: str | None, principal: str) -> None:
 
 async def _explain(project: Project, name: str | None, principal: str) -> list[dict[str, Any]]:
     async with project.gateway(only=None if name is None else [name]) as gate:
-        from doorward_policy_rules.explanation import fitting, steps
-
-        if (rules := _rules(gate)) is None:
-            return []
-        if name is not None:
-            function = gate.broker.functions.find(name, principal)
-            return [step._asdict() for step in steps(gate.discovery.policy, rules, function, principal)]
-        fits = fitting(rules, _functions(gate), principal)
-        return [
-            {"rule": rule.name, "then": rule.decision.then, "functions": len(fits[rule.name]), "for": _shown(rule)}
-            for each in rules.tables
-            for rule in each.rules
-        ]
-
-
-def _rules(gate: Gateway) -> PolicyRules | None:
-    """The rules of a gateway; `None` if it has none."""
-    found: PolicyRules | None = gate.plugins.manager.get_plugin("rules")
-    return found
-
-
-def _shown(rule: Rule) -> str:
-    """What a rule is for, in a line."""
-    given = rule.settings.model_dump(by_alias=True, exclude_defaults=True, exclude={"then"})
-    return json.dumps(given, ensure_ascii=False)
+        return explained(gate, name, principal)
 
 
 @click.command()
@@ -109,10 +84,4 @@ async def _accept(project: Project, servers: Sequence[str]) -> list[str]:
 
         chosen = [gate.discovery.module(server, LOCAL) for server in servers]
         known = KnownFunctions(gate.state, Effects(gate.config.policy.classes))
-        return known.accept(_functions(gate, chosen), keep=bool(chosen))
-
-
-def _functions(gate: Gateway, servers: Sequence[str] = ()) -> Iterator[Function]:
-    """The functions of these servers; of all, if none is named."""
-    for server in servers or gate.servers.modules:
-        yield from gate.catalog.functions(server)
+        return known.accept(functions_of(gate, chosen), keep=bool(chosen))

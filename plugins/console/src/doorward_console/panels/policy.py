@@ -33,7 +33,17 @@ async def view(question: Question) -> Found:
     policy = gateway.config.policy
     lists = {key: [*(getattr(policy, key, None) or ())] for key in ("allow", "deny")}
     known = gateway.principals.configured() if question.visitor.is_operator else []
-    return Found({**found, "lists": lists, "principals": known, "file": gateway.loaded.file})
+    rules = _rules(gateway) if question.visitor.is_operator else []
+    return Found({**found, "lists": lists, "rules": rules, "principals": known, "file": gateway.loaded.file})
+
+
+def _rules(gateway: Gateway) -> list[dict[str, Any]]:
+    """The rules in their order. Of how many functions each decides is not counted here: that takes its time."""
+    try:
+        from doorward_policy_rules import explained
+    except ModuleNotFoundError:
+        return []
+    return explained(gateway, None, "", count=False)
 
 
 def meant(question: Question) -> Principal:

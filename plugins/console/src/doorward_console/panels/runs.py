@@ -11,7 +11,7 @@ from doorward import DoorwardError, InvalidArguments, UnknownName, log
 from doorward_console.panel import Found, Moved, Question
 
 if TYPE_CHECKING:
-    from doorward_durable_runs import StoredRun, StoredRuns
+    from doorward_durable_runs import StoredRun, StoredRuns, UndoesRuns
 
     from doorward_console.recent import RecentRun
 
@@ -51,10 +51,13 @@ async def post(question: Question) -> Moved:
     if what == "resume":
         _in_background(stored.resume(run, principal=question.visitor.whose))
         return Moved(f"runs/{run}", "resumed")
+    if what == "undo" and (undoes := _undoes(question)) is not None:
+        _in_background(undoes.undo(run))
+        return Moved(f"runs/{run}", "undoing")
     if what == "cancel":
         await stored.journals.give_up(run, question.visitor.whose)
         return Moved(f"runs/{run}", "cancelled")
-    raise InvalidArguments("a run can be resumed or given up")
+    raise InvalidArguments("a run can be resumed, given up or, by an operator, undone")
 
 
 async def stored_run(question: Question, run: str) -> dict[str, Any]:
@@ -84,6 +87,26 @@ def _service(question: Question) -> StoredRuns | None:
     except ModuleNotFoundError:
         return None
     return question.gateway.services.get(STORED_RUNS)
+
+
+def _undoes(question: Question) -> UndoesRuns | None:
+    """Who undoes runs: for operators alone."""
+    if not question.visitor.is_operator:
+        return None
+    try:
+        from doorward_durable_runs import UNDOES
+    except ModuleNotFoundError:
+        return None
+    return question.gateway.services.get(UNDOES)
+
+
+async def _undo_steps(question: Question) -> dict[str, Any]:
+    """What an undo would do, if anything can be undone."""
+    undoes = _undoes(question)
+    try:
+        return await undoes.steps(question.rest) if undoes is not None else {}
+    except DoorwardError:
+        return {}
 
 
 async def _stored_rows(question: Question) -> dict[str, dict[str, Any]]:
@@ -145,6 +168,7 @@ async def _one(question: Question) -> dict[str, Any]:
         "hint": recent.hint if recent else "", "executor": recent.executor if recent else "",
         "made": stored.get("made", []), "params": stored.get("params", {}), "in_words": stored.get("in_words", ""),
     }  # fmt: skip
+    found["undo"] = await _undo_steps(question) if stored else {}
     return found | {key: stored.get(key, False) for key in ("can_resume", "can_cancel", "wrote")}
 
 

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 import click
-from doorward import DoorwardError
 from doorward.administration import visible
 from doorward_cli import EXIT_CODES, Project, common, described, print_json, say, table
 
 from doorward_durable_runs.stored_runs import STORED_RUNS
 from doorward_durable_runs.undo.steps import Steps
+from doorward_durable_runs.undo.undoes import Undoes, steps_as_json
 from doorward_durable_runs.undo.undoing import Undoing, Undone
 
 if TYPE_CHECKING:
-    from doorward import Function, Gateway
-
     from doorward_durable_runs.undo.steps import Step
 
 
@@ -60,10 +57,10 @@ async def _undo(
         store = gate.services[STORED_RUNS].journals.store
         stored = await store.show(run)
         whose = principal or stored.given.principal
-        known = partial(_known, gate, whose)
+        known = Undoes(gate).known(whose)
         if dry_run:
             steps = Steps.of(stored, known)
-            print_json(_as_dict(run, steps)) if project.json else _show(steps)
+            print_json(steps_as_json(run, steps)) if project.json else _show(steps)
             return 0
         undoing = await Undoing.of(store, run, known)
         try:
@@ -82,13 +79,6 @@ async def _undo(
     return _tell(project, run, undoing.all, found)
 
 
-def _known(gate: Gateway, principal: str, name: str) -> Function | None:
-    try:
-        return gate.broker.functions.find(name, principal, near=False)
-    except DoorwardError:
-        return None
-
-
 def _show(steps: Steps) -> None:
     if steps.steps:
         rows = [(step.place, step.stands, visible(step.made), visible(_call(step))) for step in steps.steps]
@@ -102,7 +92,7 @@ def _show(steps: Steps) -> None:
 
 def _tell(project: Project, run: str, steps: Steps, found: Undone) -> int:
     if project.json:
-        print_json(_as_dict(run, steps, found))
+        print_json(steps_as_json(run, steps, found, described))
     else:
         if found.done:
             say(f"undone: {', '.join(f'call {step.place}' for step in found.done)}")
@@ -111,25 +101,6 @@ def _tell(project: Project, run: str, steps: Steps, found: Undone) -> int:
             say(f"call {found.failed.place} is not undone: {described(found.error)['message']}{hint}", err=True)
             say(f"left: {', '.join(f'call {step.place}' for step in found.left)}; --dry-run shows them", err=True)
     return 0 if found.error is None else EXIT_CODES.get(found.error.kind, 1)
-
-
-def _as_dict(run: str, steps: Steps, found: Undone | None = None) -> dict[str, Any]:
-    done = found.done if found else ()
-    told: dict[str, Any] = {
-        "run": run,
-        "undo": [
-            {"call": each.place, "made": each.made, "by": each.call, "arguments": each.arguments}
-            | {"stands": "undone" if each in done else each.stands}
-            for each in steps.steps
-        ],
-        "kept": [{"call": each.place, "made": each.made, "why": each.why} for each in steps.kept],
-    }
-    if found is not None:
-        told["done"] = [step.place for step in found.done]
-        told["left"] = [step.place for step in found.left]
-        if found.error is not None and found.failed is not None:
-            told["failed"] = {"call": found.failed.place, "error": described(found.error)}
-    return told
 
 
 def _call(step: Step) -> str:

@@ -9,12 +9,14 @@ from doorward import CallLayer, DoorwardError, PluginContext, hookimpl
 from doorward.configuration import module_name
 
 from doorward_durable_runs.journal.recorder import JOURNAL
+from doorward_durable_runs.undo.service import UNDOES
 
 if TYPE_CHECKING:
     from doorward import Call, Function, Gateway, Proceed, Reply, Run
 
     from doorward_durable_runs.undo.inverse import KeepsInverses
     from doorward_durable_runs.undo.settings import InverseSettings
+    from doorward_durable_runs.undo.undoes import Undoes
 
 
 class Undoable:
@@ -61,6 +63,22 @@ class Undo:
     def gateway_made(self, gateway: Gateway) -> None:
         """See `doorward.plugins.hookspecs`."""
         self._gateway = gateway
+        gateway.services.give(UNDOES, self)
+
+    async def steps(self, run: str) -> dict[str, Any]:
+        """See `UndoesRuns`."""
+        return await self._undoes.steps(run)
+
+    async def undo(self, run: str) -> dict[str, Any]:
+        """See `UndoesRuns`."""
+        return await self._undoes.undo(run)
+
+    @property
+    def _undoes(self) -> Undoes:
+        from doorward_durable_runs.undo.undoes import Undoes  # for those who undo something
+
+        assert self._gateway is not None
+        return Undoes(self._gateway)
 
     @hookimpl(trylast=True)
     def call_layers(self) -> list[CallLayer]:
