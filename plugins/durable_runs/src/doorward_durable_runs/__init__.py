@@ -24,8 +24,8 @@ from doorward_durable_runs.storage.run_store import RunStore as RunStore
 from doorward_durable_runs.storage.run_store import StoredRun as StoredRun
 from doorward_durable_runs.stored_runs import STORED_RUNS as STORED_RUNS
 from doorward_durable_runs.stored_runs import StoredRuns as StoredRuns
-from doorward_durable_runs.undo.service import UNDOES as UNDOES
-from doorward_durable_runs.undo.service import UndoesRuns as UndoesRuns
+from doorward_durable_runs.undoes_runs import UNDOES as UNDOES
+from doorward_durable_runs.undoes_runs import UndoesRuns as UndoesRuns
 
 __all__ = [
     "APPROVALS", "STORED_RUNS", "UNDOES", "AsksApproval", "Box", "DocumentedSecrets", "DurableRuns", "Given",

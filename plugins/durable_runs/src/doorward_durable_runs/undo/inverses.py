@@ -9,7 +9,7 @@ from doorward import CallLayer, DoorwardError, PluginContext, hookimpl
 from doorward.configuration import module_name
 
 from doorward_durable_runs.journal.recorder import JOURNAL
-from doorward_durable_runs.undo.service import UNDOES
+from doorward_durable_runs.undoes_runs import UNDOES
 
 if TYPE_CHECKING:
     from doorward import Call, Function, Gateway, Proceed, Reply, Run
