@@ -68,12 +68,18 @@ def brought(name: str) -> str:
     if (package := f"doorward-{name.replace('_', '-')}") in _packages():
         return f"`pip install {package}` brings it."
     extra = re.compile(rf"extra == [\"']{re.escape(name)}[\"']")
-    found = any(extra.search(requirement) for requirement in requires("doorward") or ())
+    found = any(extra.search(requirement) for requirement in _requirements())
     return f"`pip install doorward[{name}]` brings it." if found else ""
 
 
+@cache
+def _requirements() -> tuple[str, ...]:
+    """What core and its extras need: to read that of the metadata takes as long as all else of a small gateway."""
+    return tuple(requires("doorward") or ())
+
+
 def _packages() -> list[str]:
-    return [re.split(r"[^\w-]", requirement)[0] for requirement in requires("doorward") or ()]
+    return [re.split(r"[^\w-]", requirement)[0] for requirement in _requirements()]
 
 
 def executors_of(extra: str = "") -> dict[str, str]:
@@ -81,6 +87,6 @@ def executors_of(extra: str = "") -> dict[str, str]:
     another language than Python are in an extra of its name."""
     before = f"doorward-{_NAME_PREFIXES['executor']}-"
     wanted = re.compile(r"([\w-]+).*; extra == ['\"]([^'\"]+)['\"]")
-    found = (match for requirement in requires("doorward") or () if (match := wanted.fullmatch(requirement)))
+    found = (match for requirement in _requirements() if (match := wanted.fullmatch(requirement)))
     packages = [match[1] for match in found if extra in ("", match[2])]
     return {package.removeprefix(before): package for package in packages if package.startswith(before)}

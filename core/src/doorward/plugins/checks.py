@@ -60,7 +60,13 @@ def driver_faults(kind: str, driver: Any) -> list[str]:
     if missing := _missing(protocol, driver):
         none = ": write `Settings = doorward.Settings` if it has none" if missing == ["Settings"] else ""
         return [f"lacks {', '.join(missing)}{none}"]
-    return [*settings_faults(driver), *_made_with_context(driver), *method_faults((protocol, *abilities), driver)]
+    return [*settings_faults(driver), *_class_faults(driver, protocol, *abilities)]
+
+
+@cache
+def _class_faults(driver: type, *protocols: Any) -> list[str]:
+    """What is wrong with the constructor and the methods of a class, however many gateways are opened with it."""
+    return [*_made_with_context(driver), *method_faults(protocols, driver)]
 
 
 def settings_faults(driver: Any) -> list[str]:
