@@ -197,7 +197,9 @@ async def test_a_yes_from_a_phone(served: tuple[Project, str], person: Person, s
         person.scripts(run=scripts)
         try:
             until(lambda: person.sees(root, name))
-            person.press("a.card")
+            card = re.search(rf'href="([^"]+)">(?:(?!</a>).)*{name}', person.html(), re.DOTALL)
+            assert card is not None
+            person.press(f'a.card[href="{card[1]}"]')
             until(lambda: "From the shop" in person.text())
             assert f'"itemName": "{name}"' in person.text()
             person.press("button.yes")
