@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from doorward import Wait
 from doorward.recording import Suspension
@@ -13,7 +13,6 @@ from doorward.values import to_its_end
 
 if TYPE_CHECKING:
     import anyio
-    from doorward_durable_runs.journal.recorder import Journal
 
 GATHER_SECONDS = 0.1
 """How long a run goes on once all its calls wait: calls that a program makes at once come out of its sandbox one after
@@ -24,13 +23,31 @@ GATHER_TURNS = 10
 sandbox runs: what has come meanwhile is heard before the next turn."""
 
 
+class Suspendable(Protocol):
+    """A journal, as the suspension of its run needs it."""
+
+    @property
+    def why_not(self) -> str:
+        """Why the run cannot be suspended; "" if it can."""
+
+    @property
+    def expires(self) -> float:
+        """When it is forgotten, in seconds since 1970."""
+
+    def consume(self, id: str) -> bool:
+        """Whether this approval was given to the run, which uses it now."""
+
+    async def suspend(self, waits: Sequence[Wait], parked: Collection[int]) -> None:
+        """Store the run, and what it waits for."""
+
+
 class StoredSuspension(Suspension):
     """What the calls of one run wait for that has a journal. Once all calls in flight wait, and no other has come for a
     moment, the run is suspended: the block around its sandbox is cancelled."""
 
     __slots__ = ("_in_flight", "_journal", "_over", "_stopping", "_timer", "_waiting")
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Suspendable) -> None:
         super().__init__()
         self._journal = journal
         self._in_flight = self._waiting = 0
