@@ -64,7 +64,7 @@ def test_a_call_of_an_undo_that_needs_a_yes_waits_for_it(
     cli: Cli, doorward_host: Any, things: Mapping[int, str]
 ) -> None:
     """After the yes the same command goes on."""
-    rule = '[[policy.rules]]\nmatch = "weather.remove"\nthen = "confirm"\n[limits]\ntimeout = 0.5\n'
+    rule = '[[policy.rules]]\nmatch = "weather.remove"\nthen = "confirm"\n[limits]\nasking = 0.5\n'
     ran = run(cli, doorward_host, 'await weather.add(name="one")', rule)
     waits = cli("runs", "undo", ran, "--yes", "--json").json["failed"]["error"]
     assert "waits for a person's approval" in waits["message"]

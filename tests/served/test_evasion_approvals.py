@@ -110,7 +110,7 @@ async def test_a_yes_is_for_one_call_of_one_run(served: Served, ledger: Any, era
 async def test_a_yes_without_a_run_is_for_one_call_too(project: Project, ledger: Any) -> None:
     """The tool that calls functions has no run that could wait: the same call takes the yes, once, and no other."""
     project.change(first='surface = "calls"\n')
-    project.change("[limits]", "[limits]\ntimeout = 1")
+    project.change("[limits]", "[limits]\nasking = 1")
 
     async def pay(agent: Agent, **arguments: Any) -> bool:
         return bool((await agent.call("call_function", function="bank.makePayment", arguments=arguments))["ok"])

@@ -225,7 +225,7 @@ async def test_a_plugin_is_told_and_may_answer(doorward_host: Any) -> None:
 async def test_a_call_without_a_program_waits_in_its_place(doorward_host: Any) -> None:
     """It cannot be suspended: it waits within its time, and fails then. A yes that comes later is for the same call
     made again, once."""
-    config = CONFIG + "[limits]\ntimeout = 0.3\n"
+    config = CONFIG + "[limits]\nasking = 0.3\n"
     async with doorward_host.gateway(config) as gate:
         with pytest.raises(Refused, match="nobody has answered in time") as refused:
             await gate.call("weather.add_station", {"city": "Oslo"})
@@ -487,7 +487,7 @@ async def test_what_changed_while_a_person_thought_is_checked_again(doorward_hos
 @pytest.mark.slow
 async def test_where_nothing_stores_runs_the_same_call_is_made_again(doorward_host: Any) -> None:
     """No run can wait then: the call is refused, with who has to answer; and let through once somebody has."""
-    config = f'capabilities = ["approvals"]\n{CONFIG}[limits]\ntimeout = 0.5\n'
+    config = f'capabilities = ["approvals"]\n{CONFIG}[limits]\nasking = 0.5\n'
     async with doorward_host.gateway(config) as gate:
         outcome = await gate.execute(ADD)
         (request,) = requests(gate)
