@@ -19,6 +19,12 @@ CALL = "weather.get_forecast", (), {"city": "Oslo"}
 WRITE = "weather.add_station", (), {"city": "Oslo"}
 
 
+@pytest.fixture(autouse=True)
+def a_calm_gateway(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a gateway does a second after its start would be counted, too."""
+    monkeypatch.setattr("doorward.servers.background_refresh.START_SECONDS", 3600.0)
+
+
 class Counted(MemoryStore):
     """A store that notes what it is asked for."""
 
@@ -54,8 +60,8 @@ async def test_a_journal_costs_a_call_next_to_nothing(doorward_host: Any) -> Non
                 store = Counted()
                 run, journals = journaled(gate, store, durable)
                 await run.call(*call)
-                counts: list[int] = []
-                while counts.count(min(counts, default=0)) < 3:  # what a gateway does after its start comes between
+                counts = []
+                for _ in range(7):  # what is counted besides, of caches that are filled, is not of a call
                     store.asked.clear()
                     with counted_functions() as calls:
                         await run.call(*call)
