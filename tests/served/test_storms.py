@@ -53,12 +53,20 @@ def paying(tmp_path: Path) -> Iterator[Project]:
         yield banking(tmp_path, url, CONFIRM)
 
 
+def approve_all(project: Project) -> None:
+    for request in requests_in(project.state):
+        if request.state == "open":
+            answer_in(project.state, request.id, True)
+
+
 async def test_a_run_is_resumed_once(paying: Project) -> None:
     """By 30 at a time, in three processes: it pays once. Who comes too late gets its outcome, or is told to ask again."""
     async with paying.stdio() as agent:
         run = (await agent.run(PAY))["waiting"]["run"]
-    for request in requests_in(paying.state):
-        answer_in(paying.state, request.id, True)
+        approve_all(paying)
+        while len(requests_in(paying.state)) < 3:  # on a busy machine its calls may come one after the other
+            assert (await agent.call("resume_run", run=run))["waiting"]
+            approve_all(paying)
     async with agents(paying) as clients:
         told, ended = await asyncio.gather(
             at_once(clients, 28, "resume_run", run=run),

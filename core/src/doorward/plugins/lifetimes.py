@@ -16,9 +16,9 @@ OPEN_SECONDS = 30.0
 CLOSE_SECONDS = 5.0
 """Seconds that `flush` or `close` of one plugin may take."""
 
-FLUSH_SECONDS = 30.0
+FLUSH_SECONDS = 300.0
 """Seconds in which a plugin writes out what waits in it while Doorward serves: for that nobody waits, and a store that
-another process locks may take seconds for each write."""
+another process locks, or that many write to at once, may take seconds for each write."""
 
 
 class HookPlugin(NamedTuple):
