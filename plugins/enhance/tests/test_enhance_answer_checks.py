@@ -77,7 +77,7 @@ def test_an_answer_is_taken_or_useless(catalog: Catalog, answer: dict[str, Any])
         return
     shown = Notes()
     shown.add(Says(found))
-    text = shown.card(READ, "python", 10_000)
+    text = "\n".join(f"# {line}" for heading, lines in shown.lines(READ, "python") for line in (heading, *lines))
     compile(text, "text", "exec")
     text.encode()
 
