@@ -93,10 +93,10 @@ class Site:
         if path.startswith("static/") and request.method != "POST":
             return self._pages.static(path.removeprefix("static/"))
         if request.method == "POST" and not _same_origin(request):
-            return self._error(None, "This form was sent by another site.", 403)
+            return self._error("This form was sent by another site.", 403)
         form = await _form(request) if request.method == "POST" else {}
         if form is None:
-            return self._error(None, "This form is too large.", 413)
+            return self._error("This form is too large.", 413)
         if path in ("enter", "sign-in"):
             return await self._sign_in(request, path, form)
         session, visitor = await self._visitor(request)
@@ -104,10 +104,10 @@ class Site:
             return self._unknown(request, path)
         if request.method == "POST":
             if session is not None and is_forged(session, form.get("forgery", "")):
-                return self._error(session, "This form is not from a page of yours, or you have signed in anew.", 403)
+                return self._error("This form is not from a page of yours, or you have signed in anew.", 403)
             if path == "sign-out":
                 self._sessions.end(request.cookies.get(COOKIE, ""))
-                return self._moved(request, f"{ROOT}/sign-in")
+                return _moved(f"{ROOT}/sign-in")
         return await self._page(request, path, session, visitor, form)
 
     async def _sign_in(self, request: Request, path: str, form: Mapping[str, str]) -> Response:
@@ -126,13 +126,13 @@ class Site:
             try:
                 principal = await request.scope[VERIFY_TOKEN](token)
             except Exception as error:  # the issuer's keys cannot be had
-                return self._error(None, f"Nobody can tell now whether this token is good: {error}", 503)
+                return self._error(f"Nobody can tell now whether this token is good: {error}", 503)
         if principal is None:
             wrong = "This link was used, or is too old." if path == "enter" else "This token is not good."
             shown = {"link": "", "onward": onward, "wrong": wrong, "signed_in": False}
             return self._pages.page("doorward_console/sign_in.html", shown, 403)
         self._sessions.end(request.cookies.get(COOKIE, ""))
-        response = self._moved(request, onward)
+        response = _moved(onward)
         response.set_cookie(
             COOKIE, self._sessions.new(principal, token), path=ROOT, httponly=True, samesite="strict",
             secure=self._is_secure(request), max_age=int(self._settings.hours * 3600),
@@ -165,9 +165,9 @@ class Site:
         if path.endswith(".json"):
             return JSONResponse({"error": "sign in, or bring a token"}, 401, {"WWW-Authenticate": "Bearer"})
         if request.method == "POST":
-            return self._error(None, "You are not signed in any more. Nothing was done.", 401)
+            return self._error("You are not signed in any more. Nothing was done.", 401)
         onward = quote(_onward(request.scope["path"]), safe="/")
-        return self._moved(request, f"{ROOT}/sign-in" + (f"?next={onward}" if onward != ROOT else ""))
+        return _moved(f"{ROOT}/sign-in" + (f"?next={onward}" if onward != ROOT else ""))
 
     async def _page(
         self, request: Request, path: str, session: Session | None, visitor: Visitor, form: Mapping[str, str]
@@ -188,7 +188,7 @@ class Site:
                 if panel.post is None:
                     raise InvalidArguments("nothing can be sent to this page")
                 moved = await panel.post(question)
-                return self._after(request, moved, as_json=as_json)
+                return _after(moved, as_json=as_json)
             found = await panel.view(question)
         except DoorwardError as error:
             status = 404 if isinstance(error, UnknownName) else 400
@@ -212,16 +212,7 @@ class Site:
                     _require(panel, self._gateway)
                     yield panel
 
-    def _after(self, request: Request, moved: Moved, *, as_json: bool) -> Response:
-        if as_json:
-            return JSONResponse({"done": moved.notice, "at": f"{ROOT}/{moved.path}".rstrip("/")})
-        said = f"?said={quote(moved.notice)}" if moved.notice else ""
-        return self._moved(request, _onward(f"{ROOT}/{moved.path}".rstrip("/")) + said)
-
-    def _moved(self, request: Request, url: str) -> Response:
-        return RedirectResponse(url, 303)
-
-    def _error(self, session: Session | None, why: str, status: int) -> Response:
+    def _error(self, why: str, status: int) -> Response:
         return self._pages.page("doorward_console/error.html", {"error": why, "hint": ""}, status)
 
     def _is_secure(self, request: Request) -> bool:
@@ -261,14 +252,26 @@ def _require(panel: Panel, gateway: Gateway) -> None:
         )
 
 
+def _moved(url: str) -> Response:
+    return RedirectResponse(url, 303)
+
+
+def _after(moved: Moved, *, as_json: bool) -> Response:
+    """What answers a form that was taken."""
+    if as_json:
+        return JSONResponse({"done": moved.notice, "at": f"{ROOT}/{moved.path}".rstrip("/")})
+    said = f"?said={quote(moved.notice)}" if moved.notice else ""
+    return _moved(_onward(f"{ROOT}/{moved.path}".rstrip("/")) + said)
+
+
 def _onward(path: str) -> str:
     """A path of ours to go to; the first page in place of any other."""
     return path if _OURS.fullmatch(path) else ROOT
 
 
 def _same_origin(request: Request) -> bool:
-    """Whether a form comes from a page of ours, as far as the browser says. A program that
-    is no browser says nothing."""
+    """Whether a form comes from a page of ours, as far as the browser says. A program that is no browser says
+    nothing."""
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         return False
     origin = request.headers.get("origin")
