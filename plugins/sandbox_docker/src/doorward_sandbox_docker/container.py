@@ -138,7 +138,7 @@ class Container:
         """End the container. Returns when it and everything in it is gone, or the engine is: without our end of the
         channel it ends by itself."""
         try:
-            await self.engine.ask(lambda client: _remove(client, self.id))
+            await self.engine.ask(lambda client: remove(client, self.id))
         except ExecutorError as error:
             log.warning("container_not_ended", container=self.id[:12], error=str(error))
 
@@ -161,7 +161,7 @@ def start(engine: Engine, client: APIClient, config: dict[str, Any]) -> Containe
         if channel is not None:
             channel.close()
         with contextlib.suppress(Exception):
-            _remove(client, made)
+            remove(client, made)
         raise
     return Container(engine, made, about, channel)
 
@@ -194,21 +194,22 @@ def _hold(client: APIClient, container: Container, memory: int) -> None:
         client.update_container(container.id, mem_limit=most, memswap_limit=most)
 
 
-def _remove(client: APIClient, id: str) -> None:
+def remove(client: APIClient, id: str) -> None:
+    """Remove a container, also one that runs. An engine that still clears up after its end refuses (Docker with 409,
+    Podman with 500): it is asked again, for a minute at most.
+
+    Raises: DockerException.
+    """
     from docker.errors import APIError, NotFound
 
-    try:
-        client.remove_container(id, force=True, v=True)
-    except NotFound:
-        return
-    except APIError as error:
-        if error.status_code != 409:  # it is already being removed, because it has ended by itself
-            raise
-    patience = time.monotonic() + client.timeout
-    while time.monotonic() < patience:
+    patience = time.monotonic() + 60
+    while True:
         try:
-            client.inspect_container(id)
+            client.remove_container(id, force=True, v=True)
+            return
         except NotFound:
             return
-        time.sleep(0.01)
-    raise ExecutorError(f"the container {id[:12]} does not end", hint="See the engine's log, and remove it by hand.")
+        except APIError as error:
+            if error.status_code not in (409, 500) or time.monotonic() > patience:
+                raise
+        time.sleep(0.05)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from doorward import ExecutorError
 
-from doorward_sandbox_docker.container import ULIMITS, Image
+from doorward_sandbox_docker.container import ULIMITS, Image, remove
 from doorward_sandbox_docker.engine import BUILD, place
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def _from_archive(client: APIClient, settings: DockerSettings, tell: Tell) -> No
         repository, _, tag = settings.image.partition(":")
         client.commit(made, repository, tag or "latest", changes=changes)
     finally:
-        client.remove_container(made, force=True, v=True)
+        remove(client, made)
 
 
 _ABOUT = """
@@ -174,13 +174,15 @@ print(json.dumps({"version": sys.version_info[:2], "place": place, "machine": ma
 
 
 def _ran(client: APIClient, id: str) -> Any:
-    """Start the container, which compiles the packages in it. Returns: what it says about its Python."""
+    """Start the container, which compiles the packages in it. Returns: what it says about its Python, its last line;
+    the exit code does not count, as a busy Podman may lose it."""
     client.start(id)
     code = client.wait(id)["StatusCode"]
     said = client.logs(id, stdout=True, stderr=True).decode(errors="replace")
-    if code:
-        raise ExecutorError(f"the Python of the image does not work: {said[-2000:]}")
-    return json.loads(said.splitlines()[-1])
+    try:
+        return json.loads(said.splitlines()[-1])
+    except (IndexError, ValueError):
+        raise ExecutorError(f"the Python of the image does not work, it ended with {code}: {said[-2000:]}") from None
 
 
 def _owned(entry: tarfile.TarInfo) -> tarfile.TarInfo:
