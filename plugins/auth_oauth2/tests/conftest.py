@@ -12,6 +12,7 @@ import httpx2
 import pytest
 from doorward import PluginContext
 from doorward.config.config import validate
+from doorward.engines import MemoryStore
 from doorward.secrets.store import Secrets
 from doorward_auth_oauth2 import OAuth2
 
@@ -72,6 +73,7 @@ class Doorward:
         self.environ = {"SECRET": "from-the-environment"}
         self.secrets = Secrets(environ=self.environ)
         self.presented: dict[str, str] = {}
+        self.store: MemoryStore | None = None
 
     def auth(
         self, source: str = "openapi", url: str | None = None, principal: str = "local", key: str = "", **settings: Any
@@ -92,6 +94,7 @@ class Doorward:
             lambda: self.presented.get(principal),
             (lambda: key) if key else None,
             per_principal=principal != "local",
+            store=self.store,
         )
         return OAuth2(context)
 

@@ -36,6 +36,7 @@ class MemoryStore:
 
     Settings: ClassVar[type[settings.Settings]] = settings.Settings
     lasts = False
+    distributed = False
 
     def __init__(self, context: PluginContext | None = None, *, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock

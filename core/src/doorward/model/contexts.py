@@ -86,8 +86,8 @@ class PluginContext(Generic[SettingsT]):
     ConfigError for an unknown group. One that owns keys of `[policy]` finds in `policies` the tables that hold, by
     whose each is, what manages the configuration first; "" is the configuration's own.
 
-    `store` is where a hook plugin or a cache stores what it must remember; `None` where no engine is installed and the
-    configuration names none: what must not be forgotten with the process then refuses.
+    `store` is where a hook plugin, an auth or a cache stores what it must remember; `None` where no engine is installed
+    and the configuration names none: what must not be forgotten with the process then refuses.
 
     `principal` says whose credentials an auth is for: `local`, unless the server is `per_principal` (the server's
     setting). `presented` is the access token that the principal brought last over HTTP, if any, to be exchanged

@@ -137,6 +137,9 @@ class Store(Protocol):
     lasts: bool
     """Whether what is stored outlasts the process, and is shared between processes."""
 
+    distributed: bool
+    """Whether processes of any number of machines share it. One that does not say so is taken for one machine's."""
+
     def __init__(self, context: Any) -> None:
         """Do nothing that can fail or wait. `context` is a `PluginContext`, which has a store itself."""
         ...

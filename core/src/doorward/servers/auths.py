@@ -23,15 +23,19 @@ from doorward.secrets.scrubber import MAX_FETCHED_VALUES, MAX_SHARED_VALUES
 if TYPE_CHECKING:
     import httpx2
 
+    from doorward.model.storage import Store
+
 
 class Auths:
     """Makes the auths of servers: one for each principal where the server is `per_principal`."""
 
-    def __init__(self, loaded: Loaded, plugins: Plugins, principals: Principals, state: Path) -> None:
+    def __init__(
+        self, loaded: Loaded, plugins: Plugins, principals: Principals, state: Path, store: Store | None = None
+    ) -> None:
         self._loaded = loaded
         self._plugins = plugins
         self._principals = principals
-        self._state = state
+        self._state, self._store = state, store
         self._redactions: dict[str, Redact] = {}
         self._opened: dict[tuple[str, str], list[tuple[str, Auth]]] = {}
 
@@ -76,6 +80,7 @@ class Auths:
             vault_key=key.reveal if key else None,
             origins=tuple(source.origins) if isinstance(source, HasOrigins) else (),
             per_principal=server.settings.per_principal,
+            store=self._store,
             folder=self._loaded.folder,
         )
         made = []

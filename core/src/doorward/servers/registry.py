@@ -52,7 +52,7 @@ class Servers:
         self._loaded = loaded
         self._plugins = plugins
         self._principals = principals
-        self._auths = Auths(loaded, plugins, principals, state)
+        self._auths = Auths(loaded, plugins, principals, state, store)
         self._makers = SourceMaker(loaded, plugins, principals, self._auths, catalog, state, store)
         self._sources = SourcePool(self._make, self._auths.close, self._closing)
         self.changed: Callable[[str], None] = lambda name: None

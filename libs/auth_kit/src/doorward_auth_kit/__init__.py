@@ -2,7 +2,8 @@
 
 `CredentialHome` knows where credentials may go. `Renewal` fetches one before a request needs it, `Backoff` spares a
 provider that fails, and `FetchedAuth` is the `httpx2.Auth` made of these. `exchange` sends one
-request of a login. `Vault.of(context)` stores credentials between processes, under the name that `entry` makes.
+request of a login. `Vault.of(context)` stores credentials between processes, under the name that `entry` makes,
+and `SharedVault.of(context, name)` those of several machines, where they have a store together.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from doorward_auth_kit.credential_home import CredentialHome, parsed, place
 from doorward_auth_kit.exchange import EXCHANGE_SECONDS, exchange
 from doorward_auth_kit.fetched_auth import FetchedAuth
 from doorward_auth_kit.renewal import Backoff, Credential, Renewal, due
+from doorward_auth_kit.shared_vault import SharedVault
 from doorward_auth_kit.vault import UnreadableEntry, Vault, entry
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "CredentialHome",
     "FetchedAuth",
     "Renewal",
+    "SharedVault",
     "UnreadableEntry",
     "Vault",
     "due",

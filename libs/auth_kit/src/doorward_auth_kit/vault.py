@@ -29,10 +29,11 @@ class UnreadableEntry(ConfigError):
     """An entry is there, but cannot be read. Whoever takes it for missing may use up, or revoke, what it stands for."""
 
 
-def entry(context: PluginContext, *about: str) -> str:
+def entry(context: PluginContext, *about: str, shared: bool = False) -> str:
     """The name of the entry for this server, URL, principal and configuration, and for what else it is `about` (the
-    provider, the client). No other entry has this name."""
-    what = [context.principal, context.url, str(context.state.resolve()), *about]
+    provider, the client). No other entry has this name. One that is `shared` is called the same on every machine."""
+    where = [] if shared else [str(context.state.resolve())]
+    what = [context.principal, context.url, *where, *about]
     return f"{context.name}-{hashlib.sha256(json.dumps(what).encode()).hexdigest()[:32]}"
 
 
@@ -134,13 +135,7 @@ class Vault:
             lock.release()
 
     def _sealed(self, name: str, text: str) -> str:
-        if self._key is None:
-            return text
-        from cryptography.fernet import Fernet
-
-        salt = os.urandom(16)
-        box = Fernet(_derived(self._key(), name, salt)).encrypt(text.encode())
-        return json.dumps({"salt": salt.hex(), "box": box.decode()})
+        return text if self._key is None else seal(self._key(), name, text)
 
     def _opened(self, name: str, text: str) -> str:
         """The text of an entry. Raises: UnreadableEntry if it was encrypted with another key or for another entry, or
@@ -149,13 +144,9 @@ class Vault:
             return text
         if self._key is None:
             raise self.unreadable(name)
-        from cryptography.fernet import Fernet, InvalidToken
-
         try:
-            sealed = json.loads(text)
-            salt, box = bytes.fromhex(sealed["salt"]), sealed["box"].encode()
-            return Fernet(_derived(self._key(), name, salt)).decrypt(box).decode()
-        except (ValueError, KeyError, TypeError, AttributeError, InvalidToken):
+            return unseal(self._key(), name, text)
+        except ValueError:
             raise self.unreadable(name) from None
 
     def _check_folder(self) -> None:
@@ -174,6 +165,27 @@ class Vault:
             yield
         except OSError as error:
             raise ConfigError(f"cannot be used: {error.strerror}", place=str(self._file(name))) from None
+
+
+def seal(key: str, name: str, text: str) -> str:
+    """A text encrypted for the entry of this name."""
+    from cryptography.fernet import Fernet
+
+    salt = os.urandom(16)
+    box = Fernet(_derived(key, name, salt)).encrypt(text.encode())
+    return json.dumps({"salt": salt.hex(), "box": box.decode()})
+
+
+def unseal(key: str, name: str, text: str) -> str:
+    """What `seal` was given. Raises: ValueError for another key, another entry, or a damaged text."""
+    from cryptography.fernet import Fernet, InvalidToken
+
+    try:
+        sealed = json.loads(text)
+        salt, box = bytes.fromhex(sealed["salt"]), sealed["box"].encode()
+        return Fernet(_derived(key, name, salt)).decrypt(box).decode()
+    except (ValueError, KeyError, TypeError, AttributeError, InvalidToken):
+        raise ValueError("is not sealed with this key for this entry") from None
 
 
 def _derived(key: str, name: str, salt: bytes) -> bytes:

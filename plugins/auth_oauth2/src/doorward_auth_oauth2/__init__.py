@@ -55,7 +55,7 @@ class OAuth2:
         login = await log_in(self._context, before, person)
         async with store.lock():
             where = await store.save(login)
-            store.mark()
+            await store.mark()
         return f"logged in; the tokens are kept in {where}"
 
     async def logout(self) -> str:
@@ -71,10 +71,10 @@ class OAuth2:
                 login = await store.load()
             except UnreadableEntry as error:
                 await store.forget()
-                store.mark()
+                await store.mark()
                 return f"logged out; the tokens are forgotten here, but could not be revoked: {error}"
             await store.forget()
-            store.mark()
+            await store.mark()
         if login is None:
             return "nobody was logged in"
         try:
@@ -115,10 +115,10 @@ class OAuth2:
 
     def _store(self) -> LoginStore:
         """The store for this principal's login to this server. Tokens that can be fetched again
-        never go into a keyring."""
-        from doorward_auth_kit import Vault, entry
+        never go into a keyring; those of several machines lie in their store, unless a keyring is asked for."""
+        from doorward_auth_kit import SharedVault, Vault, entry
 
-        from doorward_auth_oauth2.login_store import LoginStore
+        from doorward_auth_oauth2.login_store import LoginStore, SharedLoginStore
 
         settings = self._context.settings
         about = [
@@ -130,4 +130,7 @@ class OAuth2:
             " ".join(settings.resources),
         ]
         again = settings.flow not in (*PEOPLE, "refresh_token")
-        return LoginStore(Vault.of(self._context), entry(self._context, *about), "file" if again else settings.store)
+        kind = "file" if again else settings.store
+        own = LoginStore(Vault.of(self._context), entry(self._context, *about), kind)
+        shared = SharedVault.of(self._context, entry(self._context, *about, shared=True))
+        return own if shared is None or kind == "keyring" else SharedLoginStore(shared, own)

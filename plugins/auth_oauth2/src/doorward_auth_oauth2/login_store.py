@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
-from doorward import ConfigError, log
-from doorward_auth_kit import UnreadableEntry, Vault
+from doorward import ConfigError, StateError, log
+from doorward_auth_kit import SharedVault, UnreadableEntry, Vault
 
 if TYPE_CHECKING:
     from keyring.backend import KeyringBackend
@@ -105,7 +105,7 @@ class LoginStore:
         should not depend on a disk."""
         try:
             await self.save(login)
-        except ConfigError as error:
+        except (ConfigError, StateError) as error:
             self._unkept = login
             log.warning("token_not_kept", why=str(error), hint="It is used all the same, until this process ends.")
 
@@ -118,16 +118,16 @@ class LoginStore:
         with contextlib.suppress(ConfigError):
             await anyio.to_thread.run_sync(self._vault.mark, f"spent-{token}")
 
-    def spent(self, token: str) -> bool:
+    async def spent(self, token: str) -> bool:
         """Whether a configured refresh token, given by its digest, has been replaced: sent again, most providers take
         it for stolen, and revoke its successors."""
         return bool(self._vault.marked(f"spent-{token}"))
 
-    def mark(self) -> None:
+    async def mark(self) -> None:
         """Tell other processes that a person has logged in or out. Raises: ConfigError."""
         self._vault.mark(self._name)
 
-    def changed(self) -> bool:
+    async def changed(self) -> bool:
         """Whether a person has logged in or out since the last time."""
         before, self._seen = self._seen, self._vault.marked(self._name)
         if before != self._seen:
@@ -167,7 +167,7 @@ class LoginStore:
         raise self._vault.unreadable(self._name)
 
     def _save(self, login: Login) -> str:
-        text = json.dumps(asdict(login), separators=(",", ":"))
+        text = _text(login)
         if (keyring := self._keyring()) is not None:
             with self._keyring_errors():
                 keyring.set_password(SERVICE, self._name, text)
@@ -212,3 +212,60 @@ class LoginStore:
         except Exception as error:  # each backend has errors of its own
             if self._kind == "keyring":
                 raise ConfigError(f"the keyring cannot be used: {type(error).__name__}: {error}") from None
+
+
+class SharedLoginStore(LoginStore):
+    """The store of one login of all machines: what is fetched by one is used by all. A login that one of them had for
+    itself is taken over, unless there is, or was, one of all."""
+
+    def __init__(self, shared: SharedVault, own: LoginStore) -> None:
+        super().__init__(own._vault, own._name, own._kind)
+        self._shared = shared
+
+    async def load(self) -> Login | None:
+        text = await self._shared.load()
+        if text is None and (own := await super().load()) is not None:
+            if await self._shared.adopt(_text(own)):
+                with contextlib.suppress(ConfigError):
+                    await super().forget()
+            text = await self._shared.load()
+        found = [login for login in (self._parsed(text) if text else None, self._unkept) if login]
+        return max(found, key=lambda login: login.got, default=None)
+
+    async def save(self, login: Login) -> str:
+        await self._shared.save(_text(login))
+        self._unkept = None
+        return "the store"
+
+    async def forget(self) -> bool:
+        with contextlib.suppress(ConfigError):
+            await super().forget()
+        try:
+            had = bool(await self._shared.load())
+        except UnreadableEntry:
+            had = True
+        await self._shared.forget()
+        self._unkept = None
+        return had
+
+    async def spend(self, token: str) -> None:
+        with contextlib.suppress(StateError):
+            await self._shared.note(f"spent-{token}")
+
+    async def spent(self, token: str) -> bool:
+        return await super().spent(token) or await self._shared.noted(f"spent-{token}")
+
+    async def mark(self) -> None:
+        await self._shared.mark()
+
+    async def changed(self) -> bool:
+        if changed := await self._shared.marked():
+            self._unkept = None
+        return changed
+
+    def lock(self) -> AbstractAsyncContextManager[None]:
+        return self._shared.lock()
+
+
+def _text(login: Login) -> str:
+    return json.dumps(asdict(login), separators=(",", ":"))

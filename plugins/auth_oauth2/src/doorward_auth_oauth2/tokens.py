@@ -25,7 +25,7 @@ class _Held(Renewal[Login]):
         self._store = store
 
     async def get(self, refused: Login | None = None) -> Login:
-        if self._store.changed():
+        if await self._store.changed():
             self.held = None
         return await super().get(refused)
 
@@ -171,7 +171,7 @@ class Bearer(FetchedAuth[Login]):
         try:
             if first and kept is not None and kept.tokens.get("refresh_token"):
                 login = await self._refresh(kept)
-            elif first and self._store.spent(by):
+            elif first and await self._store.spent(by):
                 raise ConfigError(
                     f"no token for {self._context.name}: the configured refresh token was used, and its successor is "
                     "not stored here",

@@ -101,6 +101,7 @@ class PostgresStore:
 
     Settings = PostgresSettings
     lasts = True
+    distributed = True
 
     def __init__(self, context: PluginContext[PostgresSettings], *, clock: Callable[[], float] | None = None) -> None:
         self._settings, self._clock = context.settings, clock

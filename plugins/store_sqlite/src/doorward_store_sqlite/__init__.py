@@ -54,6 +54,7 @@ class SqliteStore:
 
     Settings = SqliteSettings
     lasts = True
+    distributed = False
 
     def __init__(self, context: PluginContext[SqliteSettings], *, clock: Callable[[], float] = time.time) -> None:
         self._path = context.folder / (context.settings.path or context.state / "store.db").expanduser()
