@@ -18,14 +18,14 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 class Limited(Recorder):
-    """A server of 2026-07-28 that takes `limit` calls of tools in each window of `seconds`."""
+    """A server of 2026-07-28 that takes `limit` calls of tools in each window of `seconds`, the first of which begins with it."""
 
     limit, seconds, slow, tells = 4, 2.0, 0.0, True
 
     def __init__(self) -> None:
         super().__init__()
         self.refused = self.called = 0
-        self._lock, self._window, self._used = threading.Lock(), 0, 0
+        self._lock, self._began, self._window, self._used = threading.Lock(), time.time(), 0, 0
         self.answer = self._limited
 
     def _limited(self, method: str, message: Any) -> Any:
@@ -34,7 +34,7 @@ class Limited(Recorder):
             return status, headers, body
         time.sleep(self.slow)
         with self._lock:
-            now = time.time()
+            now = time.time() - self._began
             if (window := int(now / self.seconds)) != self._window:
                 self._window, self._used = window, 0
             fits, left = self._used < self.limit, (window + 1) * self.seconds - now
