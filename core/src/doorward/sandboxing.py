@@ -8,7 +8,6 @@ _EXPORTS = Exports(
     {
         "data.planned": "PLANNED_KEY Planned",
         "data.program_parameters": "json_type",
-        "host.watchdog": "Watchdog",
         "model.executors": "Aliases",
         "model.kept_programs": "KEPT_PROGRAMS KeepsPrograms",
         "model.programs": "ARTEFACT_URI CachedProgram Frame",

@@ -2,7 +2,6 @@
 from doorward.data.planned import PLANNED_KEY as PLANNED_KEY
 from doorward.data.planned import Planned as Planned
 from doorward.data.program_parameters import json_type as json_type
-from doorward.host.watchdog import Watchdog as Watchdog
 from doorward.model.executors import Aliases as Aliases
 from doorward.model.kept_programs import KEPT_PROGRAMS as KEPT_PROGRAMS
 from doorward.model.kept_programs import KeepsPrograms as KeepsPrograms
@@ -19,6 +18,5 @@ __all__ = [
     "KeepsPrograms",
     "PLANNED_KEY",
     "Planned",
-    "Watchdog",
     "json_type",
 ]

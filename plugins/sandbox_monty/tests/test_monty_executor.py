@@ -15,7 +15,7 @@ import anyio
 import pytest
 from doorward import ExecutorError, Program, Unsupported
 from doorward.runs.run_context import RunContext
-from doorward.sandboxing import Watchdog
+from doorward_jail import Watchdog
 from doorward_sandbox_monty import MontyExecutor, MontySettings
 from doorward_sandbox_monty.calls import Calls
 from doorward_testing import Door, ExecutorConformance, check_driver, check_light_import

@@ -92,28 +92,6 @@ class Reader:
         inner = (self.part(variant, step, nesting - 1) for variant in variants(resolved) if self.burn())
         return next((part for part in inner if table(part)), None)
 
-    def needs(self, schema: Any, nesting: int = 3) -> bool:
-        """Whether a value of this schema is, or contains, an object with required fields."""
-        resolved = self.resolve(schema)[1]
-        inner = (
-            [resolved.get("items"), *variants(resolved)[:20]]
-            if nesting and not table(resolved.get("properties"))
-            else []
-        )
-        return bool(strings(resolved.get("required"))) or any(
-            self.needs(part, nesting - 1) for part in inner if table(part)
-        )
-
-    def one_way(self, schema: Schema, nesting: int = 3) -> bool:
-        """Whether parts of a resolved schema are readOnly or writeOnly."""
-        fields = self.properties(schema, hidden="")
-        if any(table(field).get(key) is True for field in fields.values() for key in ("readOnly", "writeOnly")):
-            return True
-        inner = [*fields.values(), schema.get("items"), schema.get("additionalProperties"), *variants(schema)]
-        return nesting > 0 and any(
-            self.burn() and self.one_way(self.resolve(part)[1], nesting - 1) for part in inner if table(part)
-        )
-
 
 def table(value: Any) -> Mapping[str, Any]:
     """What should be an object, or an empty one."""

@@ -24,6 +24,7 @@ _EXPORTS = Exports(
         "reading": "ReadsPython",
         "seccomp": "docker_profile kafel_policy",
         "speech": "Speech",
+        "watchdog": "Watchdog",
     },
 )
 __all__ = [*_EXPORTS.places]

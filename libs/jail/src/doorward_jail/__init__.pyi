@@ -21,6 +21,7 @@ from doorward_jail.reading import ReadsPython as ReadsPython
 from doorward_jail.seccomp import docker_profile as docker_profile
 from doorward_jail.seccomp import kafel_policy as kafel_policy
 from doorward_jail.speech import Speech as Speech
+from doorward_jail.watchdog import Watchdog as Watchdog
 
 __all__ = [
     "Account",
@@ -35,6 +36,7 @@ __all__ = [
     "ReadsPython",
     "Shows",
     "Speech",
+    "Watchdog",
     "awaited",
     "bind",
     "default_python",

@@ -182,7 +182,18 @@ class Types:
     def _shown(self, ref: str, schema: Schema) -> str | None:
         """The name of a class that is shown above, if it is received in the form in which it is sent."""
         known = self._above.classes.get(ref)
-        return known if known and not self._reader.one_way(schema) else None
+        return known if known and not self._one_way(schema) else None
+
+    def _one_way(self, schema: Schema, nesting: int = 3) -> bool:
+        """Whether parts of a resolved schema are readOnly or writeOnly."""
+        reader = self._reader
+        fields = reader.properties(schema, hidden="")
+        if any(table(field).get(key) is True for field in fields.values() for key in ("readOnly", "writeOnly")):
+            return True
+        inner = [*fields.values(), schema.get("items"), schema.get("additionalProperties"), *variants(schema)]
+        return nesting > 0 and any(
+            reader.burn() and self._one_way(reader.resolve(part)[1], nesting - 1) for part in inner if table(part)
+        )
 
     def _leave_out(self, name: str, schema: Schema, properties: Iterable[str]) -> None:
         """Note a class for which there is no room: its name, and the first time its keys."""

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from doorward import Function
-from doorward.texts import Definitions, Reader, clean, declared
+from doorward.texts import Definitions, Reader, clean, declared, strings, table, variants
 
 from doorward_text.annotations import Types
 from doorward_text.classes import Above, class_name
@@ -166,7 +166,7 @@ def shown_parameters(
     prefix, found = class_name(function.name)[:40], {}
 
     def rank(name: str) -> tuple[bool, ...]:
-        return _rank(function, name, name in required, reader.needs(properties[name]))
+        return _rank(function, name, name in required, _needs(reader, properties[name]))
 
     for name in sorted(ordered[:most], key=rank):
         found[name] = types.annotate(properties[name], f"{prefix}{class_name(name)}")
@@ -183,6 +183,17 @@ def shown_parameters(
     if others:
         return shown, f"{len(others)} more: {', '.join(other[:80] for other in islice(others, 50))}"
     return shown, ANY_OTHERS if function.parameters.get("additionalProperties", False) is not False else ""
+
+
+def _needs(reader: Reader, schema: Any, nesting: int = 3) -> bool:
+    """Whether a value of this schema is, or contains, an object with required fields."""
+    resolved = reader.resolve(schema)[1]
+    inner = (
+        [resolved.get("items"), *variants(resolved)[:20]] if nesting and not table(resolved.get("properties")) else []
+    )
+    return bool(strings(resolved.get("required"))) or any(
+        _needs(reader, part, nesting - 1) for part in inner if table(part)
+    )
 
 
 def _rank(function: Function, name: str, required: bool, needs: bool) -> tuple[bool, ...]:

@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable
 
-from doorward.sandboxing import Watchdog
+from doorward_jail import Watchdog
 
 
 class Processes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from doorward.sandboxing import Watchdog
+from doorward_jail import Watchdog
 
 watchdog = Watchdog("""
 sleep 2

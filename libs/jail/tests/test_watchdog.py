@@ -6,7 +6,7 @@ import subprocess
 import time
 
 import pytest
-from doorward.sandboxing import Watchdog
+from doorward_jail import Watchdog
 
 
 @pytest.mark.slow
