@@ -21,16 +21,17 @@ def health(project: Project) -> int:
 
     http = http_of(loaded.config)
     url = Endpoint(loaded, http.host, http.port).health
-    why = _wrong(url)
+    why, said = _asked(url)
+    workers = said.removeprefix("ok").removeprefix(", ")  # "2 of 3 workers", of a server that has several
     if project.json:
-        print_json({"ok": not why, "url": url} | ({"why": why} if why else {}))
+        print_json({"ok": not why, "url": url} | ({"why": why} if why else {"workers": workers} if workers else {}))
     else:
-        say(f"{url} {why or 'is well'}", err=bool(why))
+        say(f"{url} {why or 'is well'}{f', {workers}' if workers else ''}", err=bool(why))
     return 1 if why else 0
 
 
-def _wrong(url: str) -> str:
-    """What is wrong with the server at this URL; `""` if nothing is."""
+def _asked(url: str) -> tuple[str, str]:
+    """What is wrong with the server at this URL, `""` if nothing is; and what it says if it is well."""
     import http.client  # asked every minute: to import httpx2 would take half as long again
     import ssl
     from urllib.parse import urlsplit
@@ -42,9 +43,10 @@ def _wrong(url: str) -> str:
         asked = http.client.HTTPSConnection(at.hostname or "", at.port, timeout=PATIENCE_SECONDS, context=unproved)
     try:
         asked.request("GET", at.path)
-        status = asked.getresponse().status
+        answer = asked.getresponse()
+        status, said = answer.status, answer.read(200).decode(errors="replace").strip()
     except (OSError, http.client.HTTPException) as error:
-        return f"does not answer: {error or type(error).__name__}"
+        return f"does not answer: {error or type(error).__name__}", ""
     finally:
         asked.close()
-    return "" if status == http.client.OK else f"answers {status}"
+    return ("", said) if status == http.client.OK else (f"answers {status}", "")

@@ -31,14 +31,17 @@ class OtherProcesses:
     async def listen(self) -> None:
         """Take answers from others, from now on; where the system has no such sockets, there are none."""
         if self._server is None:
-            with contextlib.suppress(OSError, AttributeError), _socket(self.process.folder, self.process.id) as path:
+            with (
+                contextlib.suppress(OSError, AttributeError),
+                socket_path(self.process.folder, f"{self.process.id}.sock") as path,
+            ):
                 self._server = await asyncio.start_unix_server(self._serve, path)
 
     async def hand_on(self, id: str, **answers: Any) -> Mapping[str, Any] | None:
         """The result of the process of this id; `None` if it cannot be reached, or ends meanwhile. If the request is
         cancelled, the work over there ends."""
         try:
-            with _socket(self.process.folder, id) as path:
+            with socket_path(self.process.folder, f"{id}.sock") as path:
                 reader, writer = await asyncio.open_unix_connection(path)
         except (OSError, AttributeError):
             return None
@@ -73,12 +76,12 @@ class OtherProcesses:
 
 
 @contextlib.contextmanager
-def _socket(folder: Path, id: str) -> Iterator[str]:
-    """The path of the socket of a process, short enough wherever the folder is, where the system allows that."""
+def socket_path(folder: Path, name: str) -> Iterator[str]:
+    """The path of a socket in a folder, short enough wherever the folder is, where the system allows that."""
     number = os.open(folder, os.O_RDONLY)
     try:
         short = f"/proc/self/fd/{number}"
-        yield f"{short if os.path.exists(short) else folder}/{id}.sock"
+        yield f"{short if os.path.exists(short) else folder}/{name}"
     finally:
         os.close(number)
 

@@ -15,8 +15,10 @@ from doorward_cli import Project, common, say
 
 if TYPE_CHECKING:
     from doorward import Gateway
+    from doorward.serving import Loaded
 
     from doorward_mcp_server.stopping import Stopping
+    from doorward_mcp_server.workers import Workers
 
 
 class Serve(click.Command):
@@ -68,8 +70,17 @@ class Serve(click.Command):
     is_flag=True,
     help="Serve HTTP, with pages for people below /console; print a link that works once.",
 )
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="Processes that serve HTTP together, at one address; for more than one core.",
+)
 @click.option("--init", is_flag=True, help="First `doorward init --from-environment`, if there is no configuration.")
-def serve(project: Project, transport: str, host: str | None, port: int | None, console: bool, init: bool) -> None:
+def serve(
+    project: Project, transport: str, host: str | None, port: int | None, console: bool, workers: int, init: bool
+) -> None:
     """Serve MCP clients until they go, or until told to end: SIGTERM has programs end first, within [http] grace."""
     gc.disable()  # until all is imported, as `doorward_cli.main` does
     if init:
@@ -79,18 +90,36 @@ def serve(project: Project, transport: str, host: str | None, port: int | None, 
             say(f"wrote {file}", err=True)
     from doorward_mcp_server.stopping import Stopping
 
+    transport, several = "http" if console else transport, None
+    if workers > 1:
+        if transport != "http" or console:
+            raise click.UsageError("--workers is for --transport http, and for no console: its sessions are of one.")
+        several = _workers(workers, _loaded(project, transport, host, port, console))
+        several.supervise(lambda url: say(f"Serving MCP at {url} by {workers} workers", err=True))
     stopping = Stopping()
-    asyncio.run(stopping.serve(_serve(project, "http" if console else transport, host, port, stopping, console)))
+    asyncio.run(stopping.serve(_serve(_loaded(project, transport, host, port, console), transport, stopping, several)))
 
 
-async def _serve(
-    project: Project, transport: str, host: str | None, port: int | None, stopping: Stopping, console: bool
-) -> None:
+def _loaded(project: Project, transport: str, host: str | None, port: int | None, console: bool) -> Loaded:
     given = {key: value for key, value in (("host", host), ("port", port)) if value not in (None, "")}
     options = {"http": given} if given and transport == "http" else {}
     if console:
         options["console"] = {"link": True}
-    loaded = project.load(serves=True, options=options or None)
+    return project.load(serves=True, options=options or None)
+
+
+def _workers(count: int, loaded: Loaded) -> Workers:
+    """So many workers, and the socket from which they accept. What they all need is imported before they are forked."""
+    with _models_built_when_used():
+        from doorward_mcp_server import transports
+        from doorward_mcp_server.settings import http_of
+        from doorward_mcp_server.workers import Workers
+
+    http = http_of(loaded.config)
+    return Workers(count, transports.listening(http.host, http.port))
+
+
+async def _serve(loaded: Loaded, transport: str, stopping: Stopping, workers: Workers | None) -> None:
     from doorward import Gateway, log
 
     for name, error in loaded.broken.items():
@@ -109,9 +138,10 @@ async def _serve(
                 gate,
                 http.host,
                 http.port,
-                ready=lambda url: say(f"Serving MCP at {url}", err=True),
+                ready=workers.serves if workers else lambda url: say(f"Serving MCP at {url}", err=True),
                 announce=lambda line: say(line, err=True),
                 stopping=stopping,
+                workers=workers,
             )
             return
         if sys.stdin.isatty():

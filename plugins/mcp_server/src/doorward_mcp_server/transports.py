@@ -24,9 +24,11 @@ if TYPE_CHECKING:
 
     from doorward_mcp_server.http.endpoint import Endpoint
     from doorward_mcp_server.http.requests import Requests
+    from doorward_mcp_server.http.siblings import Siblings
     from doorward_mcp_server.shutdown import Shutdown
     from doorward_mcp_server.stopping import Stopping
     from doorward_mcp_server.tokens.verifiers import Verifiers
+    from doorward_mcp_server.workers import Workers
 
 ANSWER_SECONDS = 1.0
 """Seconds in which the answers of the last programs are sent, if the grace time has no more."""
@@ -63,10 +65,11 @@ async def serve_http(
     ready: Callable[[str], None] = lambda url: None,
     announce: Callable[[str], None] = lambda line: None,
     stopping: Stopping | None = None,
+    workers: Workers | None = None,
 ) -> None:
     """Serve any number of clients over streamable HTTP, until cancelled. `ready` gets the URL, `announce` what sites
     of plugins say of theirs; port 0 is any free one.
-    `stopping` learns how to let what runs come to its end.
+    `stopping` learns how to let what runs come to its end. This process is one of `workers`, if there are any.
 
     Raises: ConfigError for an address that others can reach without a token, or without TLS, or that is taken;
     PluginError.
@@ -76,6 +79,7 @@ async def serve_http(
     from doorward_mcp_server.changes import ChangeNotifier
     from doorward_mcp_server.http.connections import Connection, Connections
     from doorward_mcp_server.http.endpoint import Endpoint
+    from doorward_mcp_server.http.siblings import Siblings
     from doorward_mcp_server.shutdown import Shutdown
     from doorward_mcp_server.tokens.verifiers import Verifiers
 
@@ -87,21 +91,27 @@ async def serve_http(
     changes, shutdown = ChangeNotifier(), Shutdown()
     if stopping is not None:
         stopping.drain = partial(_drained, gate, shutdown)
-    with _listening(host, port) as listener:
+    with contextlib.ExitStack() as open_:
+        listener = open_.enter_context(listening(host, port) if workers is None else workers.listener)
+        siblings = Siblings(gate.process) if workers is not None else None
         endpoint = Endpoint(gate.loaded, host, listener.getsockname()[1])
         async with serving(gate, changes) as server:
             server.middleware[:0] = [_by_http, shutdown]
             added = [page for answer in gate.plugins.each("http_pages", list) for page in answer]
-            app, requests = application(server, endpoint, verifiers, changes.forget, gate, added)
+            if workers is not None:
+                _check_shared(gate, added)
+            app, requests = application(server, endpoint, verifiers, changes.forget, gate, added, siblings, workers)
             settings = uvicorn.Config(
                 app, ws="none", log_config=None, access_log=False, proxy_headers=False, server_header=False,
                 timeout_keep_alive=http.idle_timeout, timeout_graceful_shutdown=3,
             )  # fmt: skip
             web = uvicorn.Server(settings)
             web.capture_signals = contextlib.nullcontext  # type: ignore  # our caller handles signals, and cancels us
-            connections = Connections(
-                lambda: Connection(settings, web.server_state, web.lifespan.state, http=http), http, tls
-            )
+
+            def connection() -> Connection:
+                return Connection(settings, web.server_state, web.lifespan.state, http=http)
+
+            connections, by_siblings = Connections(connection, http, tls), Connections(connection, http, None)
             beside: list[asyncio.Future[None]] = []
             running = asyncio.ensure_future(web.serve(sockets=[]))  # `Connections` accepts them
             try:
@@ -111,6 +121,8 @@ async def serve_http(
                     asyncio.ensure_future(connections.accept(listener)),
                     asyncio.ensure_future(requests.sessions.watch()),
                 )
+                if siblings is not None:
+                    beside.append(asyncio.ensure_future(by_siblings.accept(open_.enter_context(siblings.listening()))))
                 ready(
                     endpoint.local
                     if endpoint.local == endpoint.url
@@ -129,9 +141,11 @@ async def serve_http(
                     shutdown.end()
                     await requests.end()
                     connections.close(busy=False)
+                    by_siblings.close(busy=False)
                     web.should_exit = True
                     await running
                     connections.close()
+                    by_siblings.close()
 
 
 def application(
@@ -141,6 +155,8 @@ def application(
     forget: Callable[[str], None],
     gate: Gateway,
     added: Sequence[RawPage | RawSite] = (),
+    siblings: Siblings | None = None,
+    workers: Workers | None = None,
 ) -> tuple[Any, Requests]:
     """The ASGI application: the SDK's, behind our entrance and the limits of requests. `forget` gets the id of each
     session that ends; `added` are the paths of plugins."""
@@ -169,10 +185,13 @@ def application(
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         custom_starlette_routes=routes,
     )
-    requests = Requests(app, http, forget)
+    requests = Requests(app, http, forget, siblings)
     pages = {page.path: page for page in added if isinstance(page, RawPage)}
     sites = [site for site in added if isinstance(site, RawSite)]
-    guarded = Entrance(requests, endpoint, verifiers, metadata, lambda: gate.readiness.why_not, pages, sites)
+    guarded = Entrance(
+        requests, endpoint, verifiers, metadata, lambda: gate.readiness.why_not, pages, sites,
+        lambda: "ok" if workers is None else f"ok, {workers.live()} of {workers.count} workers",
+    )  # fmt: skip
     if not http.origins:
         return guarded, requests
     for_pages = CORSMiddleware(
@@ -214,7 +233,23 @@ async def _by_http(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
         return await call_next(ctx)
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def _check_shared(gate: Gateway, added: Sequence[RawPage | RawSite]) -> None:
+    """Raises: ConfigError for what several workers cannot serve."""
+    if not gate.store.lasts:
+        raise ConfigError(
+            "workers share what they remember by a store, and this one is in the memory of one process",
+            place="store",
+            hint="Install doorward-store-sqlite, or set another `store`; or serve without --workers.",
+        )
+    if site := next((each for each in added if isinstance(each, RawSite)), None):
+        raise ConfigError(
+            f"who is signed in at {site.path} is known to one process only, and not to all workers",
+            hint="Serve these pages by a process of their own, on another port, without --workers.",
+        )
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """The socket at an address. Raises: ConfigError."""
     try:
         listener = socket.create_server(
             (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=1024

@@ -141,7 +141,7 @@ class Connections:
                     seldom.warning("http_accept_failed", why=str(error))
                     await asyncio.sleep(0.1)
                     continue
-                address = of_address(peer[0])
+                address = of_address(peer[0]) if peer else ""  # a worker beside us
                 if self._room(address):
                     connection = self._make()
                     self._of[address] += 1

@@ -31,7 +31,7 @@ class Entrance:
     """Lets clients pass to the application that name the endpoint's host and have a valid token, or any token where
     none is required. `metadata` is the URL of the metadata of RFC 9728, if there is an authorization server; `unready`
     says why no programs are taken, if so; `pages` are paths of plugins, which say themselves who may read them, and
-    `sites` those with all below them."""
+    `sites` those with all below them; `health` is what anyone is told who asks whether the server answers."""
 
     def __init__(
         self,
@@ -42,9 +42,10 @@ class Entrance:
         unready: Callable[[], str],
         pages: Mapping[str, RawPage],
         sites: Sequence[RawSite] = (),
+        health: Callable[[], str] = lambda: "ok",
     ) -> None:
         self._app, self._endpoint, self._verifiers = app, endpoint, verifiers
-        self._unready, self._pages, self._sites = unready, pages, sites
+        self._unready, self._pages, self._sites, self._health = unready, pages, sites, health
         self._path = endpoint.http.path
         required = RequireAuthMiddleware(self._named, verifiers.scopes, metadata)
         self._guarded = AuthenticationMiddleware(
@@ -59,7 +60,7 @@ class Entrance:
         elif scope["type"] != "http" or (scope["path"].startswith(_WELL_KNOWN) and scope["path"] != self._path):
             await self._app(scope, receive, send)
         elif scope["path"] == HEALTH != self._path:  # whoever asks calls us by an address, and has no token
-            await PlainTextResponse("ok\n", headers=_UNCACHED)(scope, receive, send)
+            await PlainTextResponse(f"{self._health()}\n", headers=_UNCACHED)(scope, receive, send)
         elif scope["path"] == READY != self._path:
             why = self._unready()
             answer = PlainTextResponse(f"no: {why}\n" if why else "ok\n", 503 if why else 200, _UNCACHED)

@@ -19,6 +19,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from doorward_mcp_server.http.sessions import SESSION_ID, HttpSessions, Refused, nowhere
+from doorward_mcp_server.http.siblings import Siblings
 from doorward_mcp_server.settings import HttpSettings
 from doorward_mcp_server.suspended_calls import STORED_RUN
 
@@ -49,11 +50,14 @@ ANSWER_SECONDS = 5.0
 
 class Requests:
     """Passes requests within their limits on to the SDK's application. `forget` gets the id of
-    each session that ends."""
+    each session that ends; `siblings` are the other workers, if there are any."""
 
-    def __init__(self, app: ASGIApp, http: HttpSettings, forget: Callable[[str], None]) -> None:
+    def __init__(
+        self, app: ASGIApp, http: HttpSettings, forget: Callable[[str], None], siblings: Siblings | None = None
+    ) -> None:
         self._app, self._path, self._most = app, http.path, http.requests
         self.sessions = HttpSessions(app, http.sessions, forget)
+        self._siblings = siblings
         self._under_way: Counter[str] = Counter()
         self._streams: Counter[str] = Counter()
         self._large = asyncio.Semaphore(MAX_LARGE_REQUESTS)
@@ -99,6 +103,11 @@ class Requests:
         # No events are kept, so a stream that is opened again begins with the next one. With this header the SDK would
         # send nothing at all.
         scope = {**scope, "headers": [(name, value) for name, value in scope["headers"] if name != b"last-event-id"]}
+        if self._siblings is not None:
+            if owner := self._siblings.owner(scope):
+                await self._siblings.forward(owner, scope, b"", receive, send)
+                return
+            scope, send = self._siblings.own(scope), self._siblings.naming(send)
         with self.sessions.used(scope):
             await self._app(scope, receive, self.sessions.ending(scope, send) if scope["method"] == "DELETE" else send)
 
@@ -115,6 +124,11 @@ class Requests:
             return
         self._posts += 1
         places.callback(self._posted)
+        if self._siblings is not None:
+            if owner := self._siblings.owner(scope, body):
+                await self._siblings.forward(owner, scope, body, receive, send)
+                return
+            scope, send = self._siblings.own(scope), self._siblings.naming(send)
         if opening:
             await self.sessions.open(scope, _again(body, receive), send)
         elif older:

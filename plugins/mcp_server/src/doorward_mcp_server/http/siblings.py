@@ -1,0 +1,142 @@
+"""Workers of one `serve`: a request for what another one holds, a session of an older protocol version or of a sandbox,
+is handed on to it, whole, and its answer handed back.
+
+Each worker listens at a socket of its own besides, in a folder of this user alone, and lets in there whom it lets in
+elsewhere: who hands a request on is not trusted to have looked at it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+from doorward.serving import Process
+from pydantic_core import from_json
+from starlette.datastructures import Headers
+from starlette.types import Message, Receive, Scope, Send
+
+from doorward_mcp_server.http.sessions import SESSION_ID, Refused
+from doorward_mcp_server.other_processes import socket_path
+
+_OF_ONE_CONNECTION = {b"connection", b"keep-alive", b"transfer-encoding", b"content-length", b"date"}
+
+GONE = "the process that had this session is gone, and the session with it: begin a new one (initialize)"
+
+
+class Siblings:
+    """The other workers, each named by the id of its process; ids of sessions begin with it."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[socket.socket]:
+        """The socket at which the others reach this one."""
+        at = self._process.folder / f"{self._process.id}.http"
+        with socket.socket(socket.AF_UNIX) as listener:
+            with socket_path(self._process.folder, at.name) as path:
+                listener.bind(path)
+            listener.listen(1024)
+            listener.setblocking(False)
+            try:
+                yield listener
+            finally:
+                at.unlink(missing_ok=True)
+
+    def own(self, scope: Scope) -> Scope:
+        """A request as the application knows it: the id of its session without that of this process."""
+        id = self._process.id.encode()
+        headers = [
+            (name, value.removeprefix(id) if name == SESSION_ID.encode() else value) for name, value in scope["headers"]
+        ]
+        return {**scope, "headers": headers}
+
+    def naming(self, send: Send) -> Send:
+        """A `send` that puts the id of this process before that of a session."""
+
+        async def named(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                id = self._process.id.encode()
+                headers = [
+                    (name, id + value if name == SESSION_ID.encode() else value) for name, value in message["headers"]
+                ]
+                message = {**message, "headers": headers}
+            await send(message)
+
+        return named
+
+    def owner(self, scope: Scope, body: bytes = b"") -> str:
+        """The id of the worker that has what a request is for; "" if that is this one, or nobody knows. Raises: Refused
+        for a session of the protocol whose process is gone."""
+        session = Headers(scope=scope).get(SESSION_ID, "")
+        if session:
+            if session.startswith(self._process.id):
+                return ""
+            if not self._process.knows(session):
+                raise Refused(404, GONE)
+            return session[:8]
+        if b'"session_id"' not in body:
+            return ""
+        with contextlib.suppress(ValueError, AttributeError):
+            sandbox = from_json(body)["params"]["arguments"]["session_id"]
+            if isinstance(sandbox, str) and self._process.knows(sandbox):
+                return sandbox[:8]
+        return ""
+
+    async def forward(self, owner: str, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
+        """Have another worker answer a request; if its client goes, the work over there ends. Raises: Refused if the
+        worker is gone."""
+        work = asyncio.ensure_future(self._forward(owner, scope, body, send))
+        left = asyncio.ensure_future(_left(receive))
+        try:
+            await asyncio.wait([work, left], return_when=asyncio.FIRST_COMPLETED)
+            if work.done():
+                work.result()
+        finally:
+            for task in (work, left):
+                task.cancel()
+            await asyncio.wait([work, left])
+
+    async def _forward(self, owner: str, scope: Scope, body: bytes, send: Send) -> None:
+        begun = False
+        query = scope["query_string"].decode("latin-1")
+        url = f"http://worker{scope['raw_path'].decode('latin-1')}" + (f"?{query}" if query else "")
+        headers = [(name, value) for name, value in scope["headers"] if name not in _OF_ONE_CONNECTION]
+        try:
+            with socket_path(self._process.folder, f"{owner}.http") as path:
+                transport = httpx2.AsyncHTTPTransport(uds=path)
+                async with (
+                    httpx2.AsyncClient(transport=transport, timeout=None, trust_env=False) as client,
+                    client.stream(scope["method"], url, headers=headers, content=body) as answer,
+                ):
+                    begun = True
+                    await send(_start(answer))
+                    async for part in answer.aiter_raw():
+                        await send({"type": "http.response.body", "body": part, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+        except (OSError, httpx2.ConnectError) as error:
+            if begun:
+                raise
+            raise Refused(404, GONE) from error
+        except httpx2.TransportError as error:
+            if begun:
+                raise
+            why = (
+                "the process that had this session died while it answered: whether it had called anything is not known"
+            )
+            raise Refused(502, why) from error
+
+
+def _start(answer: httpx2.Response) -> Message:
+    headers = [(name.lower(), value) for name, value in answer.headers.raw]
+    kept = [(name, value) for name, value in headers if name not in _OF_ONE_CONNECTION - {b"content-length"}]
+    return {"type": "http.response.start", "status": answer.status_code, "headers": kept}
+
+
+async def _left(receive: Receive) -> Any:
+    while (await receive())["type"] != "http.disconnect":
+        pass
