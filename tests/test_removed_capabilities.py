@@ -72,6 +72,8 @@ CAPABILITIES = [
     Capability("doorward-compat", plugin="compat"),
     Capability("doorward-program-helpers", plugin="program_helpers"),
     Capability("doorward-skills", server_key='skills = "guide.md"', plugin="skills"),
+    Capability("doorward-corrections", server_key='optional = ["add_station.city"]', plugin="corrections"),
+    Capability("doorward-corrections", server_key='extra = "allow"'),
     Capability("doorward-cache-sqlite", plugin="kept_programs"),
     Capability("doorward-observed", plugin="observed"),
     Capability("doorward-enhance", plugin="enhance", command="compile --enhance"),

@@ -320,6 +320,7 @@ def test_what_standard_brings() -> None:
         "doorward.plugins": {
             *("approvals", "ast", "audit_jsonl", "budgets", "clients", "cmd", "compat", "keyring", "plans", "runs"),
             *(
+                "corrections",
                 "enhance",
                 "kept_programs",
                 "observed",
@@ -332,7 +333,7 @@ def test_what_standard_brings() -> None:
                 "undo",
             ),
         },
-        "doorward.server_key": {"price", "skills", "undo"},
+        "doorward.server_key": {"extra", "optional", "price", "skills", "undo"},
         "doorward.table": {
             *("approvals", "budgets", "plans", "policy.default", "policy.new", "policy.rules", "runs", "search"),
             *("observer", "observer_fail", "observers", "search_view", "search_views"),

@@ -35,6 +35,7 @@ _EXPORTS = Exports(
         "secrets.redaction": "REDACTED",
         "secrets.scrubber": "answers_of MIN_SECRET_CHARACTERS is_guessable",
         "servers.auths": "check_auth url_of",
+        "servers.compiler": "with_aliases=otherwise_called",
         "stores": "open_store",
     },
 )

@@ -58,6 +58,7 @@ from doorward.secrets.scrubber import answers_of as answers_of
 from doorward.secrets.scrubber import is_guessable as is_guessable
 from doorward.servers.auths import check_auth as check_auth
 from doorward.servers.auths import url_of as url_of
+from doorward.servers.compiler import otherwise_called as with_aliases
 from doorward.stores import open_store as open_store
 
 __all__ = [
@@ -120,5 +121,6 @@ __all__ = [
     "takes_text",
     "url_of",
     "visible",
+    "with_aliases",
     "without_drawn_tokens",
 ]

@@ -38,7 +38,7 @@ PATHS = {
 @pytest.fixture
 def gateway(host: Any, upstream: Any) -> Any:
     """Makes a gateway of the document with more settings of the server."""
-    host.install_real("openapi", "text")
+    host.install_real("openapi", "text", "doorward-corrections")
     document = {"openapi": "3.1.0", "info": {"title": "t", "version": "1"}, "paths": PATHS}
     (host.folder / "api.json").write_text(json.dumps(document))
     head = f'[servers.api]\nsource = "openapi"\nspec = "api.json"\nbase_url = "{upstream.url}"\n'

@@ -126,12 +126,6 @@ class ServerSettings(Settings):
         None, description='Names, original ids, "tag:…" or "GET /path/**"; wildcards work'
     )
     exclude: list[str] = Field([], description="What to leave out, in the same words")
-    extra: Literal["refuse", "allow"] = Field(
-        "refuse", description="Arguments that the document does not name, where it forbids none"
-    )
-    optional: list[str] = Field(
-        [], description='What need not be given, whatever the document says: "FUNCTION.ARGUMENT.FIELD"'
-    )
     expose: list[str] = Field(
         [], description="Functions that are MCP tools of their own as well; each costs every client tokens"
     )

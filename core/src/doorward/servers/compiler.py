@@ -31,7 +31,6 @@ from doorward.plugins.hook_answers import expected
 from doorward.plugins.manager import Plugins
 from doorward.secrets.scrubber import answers_of
 from doorward.secrets.store import Secrets
-from doorward.servers.corrections import corrected
 from doorward.servers.registry import Servers
 
 MAX_ADVISED_TOOLS = 3
@@ -41,9 +40,8 @@ MAX_ADVISED_TOOLS = 3
 def narrowed(
     compiled: Compiled, settings: ServerSettings, effect_of: Callable[[Function], Effect] = effect
 ) -> tuple[Compiled, dict[str, list[str]]]:
-    """The corrected compile, without the functions that `include`, `exclude` and `read_only` leave out, and with
+    """The compile, without the functions that `include`, `exclude` and `read_only` leave out, and with
     warnings about patterns that fit nothing; and the names of those left out, by key."""
-    compiled = corrected(compiled, settings)
     warnings = list(compiled.warnings)
     kept: list[Function] = []
     left_out: dict[str, list[str]] = {}

@@ -86,7 +86,7 @@ class SourceMaker:
             server.options,
             secrets=secrets,
             place=server.place,
-            also=ServerSettings.model_fields,
+            also=[*ServerSettings.model_fields, *(entry.name for entry in self._plugins.index.of("server_key"))],
         )
         if principal == LOCAL:
             self._options[server.name] = found

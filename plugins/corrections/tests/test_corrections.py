@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from doorward.config.settings import ServerSettings
-from doorward.model.functions import Compiled, Function
-from doorward.servers.corrections import corrected
+from doorward import Compiled, Function
+from doorward_corrections.corrections import correct
 
 TEXT = {"type": "string"}
 ADDRESS = {"type": "object", "properties": {"street": TEXT, "zip": TEXT}, "required": ["street", "zip"]}
@@ -33,10 +33,15 @@ def function(name: str, **more: Any) -> Function:
     )
 
 
-def made(*optional: str, extra: Any = "refuse") -> Compiled:
+def corrected(compiled: Compiled, *optional: str, extra: bool = False) -> Compiled:
+    functions = [*compiled.functions]
+    warnings = correct(functions, compiled.definitions, extra=extra, optional=optional)
+    return replace(compiled, functions=functions, warnings=warnings)
+
+
+def made(*optional: str, extra: bool = False) -> Compiled:
     functions = [function("create_user", open=True), function("update_user", aliases=("user_update",))]
-    settings = ServerSettings(source="x", optional=[*optional], extra=extra)
-    return corrected(Compiled(functions, {"Address": ADDRESS, "Loop": LOOP}), settings)
+    return corrected(Compiled(functions, {"Address": ADDRESS, "Loop": LOOP}), *optional, extra=extra)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +99,7 @@ def test_wildcards_tell_only_if_nothing_fits() -> None:
 
 def test_extra_opens_what_is_not_closed() -> None:
     """`extra` lets arguments pass that the document does not name, only where that does not forbid them."""
-    assert [f.parameters["additionalProperties"] for f in made(extra="allow").functions] == [True, False]
+    assert [f.parameters["additionalProperties"] for f in made(extra=True).functions] == [True, False]
     assert [f.parameters["additionalProperties"] for f in made().functions] == [False, False]
 
 
@@ -107,7 +112,7 @@ def test_references_that_multiply_take_no_time() -> None:
     """A document of some lines holds up nobody, nor is its function a large one."""
     definitions = {f"Many{n}": many(n) for n in range(10)}
     one = Function("api", "f", "f", parameters={"type": "object", "properties": {"a": {"$ref": "#/$defs/Many0"}}})
-    (lifted,) = corrected(Compiled([one], definitions), ServerSettings(source="x", optional=["f.a.x"])).functions
+    (lifted,) = corrected(Compiled([one], definitions), "f.a.x").functions
     assert lifted.parameters["properties"]["a"]["required"] == []
     assert len(str(lifted.parameters)) < 100_000
 
@@ -117,5 +122,5 @@ def test_a_field_in_schemas_without_end_takes_no_time() -> None:
     there."""
     forks = {f"C{n}": {"allOf": [{"$ref": f"#/$defs/C{n + 1}"}] * 6} for n in range(40)}
     one = Function("api", "f", "f", parameters={"type": "object", "properties": {"a": {"$ref": "#/$defs/C0"}}})
-    compiled = corrected(Compiled([one], forks), ServerSettings(source="x", optional=["f.a.b"]))
+    compiled = corrected(Compiled([one], forks), "f.a.b")
     assert compiled.warnings == ["optional: 'f.a.b': f has no such argument or field"]

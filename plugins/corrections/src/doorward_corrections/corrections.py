@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from doorward.access.rules import selected
-from doorward.config.settings import ServerSettings
-from doorward.data.words import nearest
-from doorward.model.functions import Compiled, Function, Schema
+from doorward import Function, Schema
+from doorward.administration import nearest, selected, with_aliases
 
 _MAX_DEPTH = 30
 """How deeply nested schemas are searched for a field: references may form a circle."""
@@ -21,23 +19,26 @@ _MAX_SCHEMAS = 300
 _COMBINATORS = ("allOf", "anyOf", "oneOf")
 
 
-def corrected(compiled: Compiled, settings: ServerSettings) -> Compiled:
-    """The compile, corrected as configured, and a warning for each correction that fits nothing."""
-    functions, warnings = list(compiled.functions), list(compiled.warnings)
-    if settings.extra == "allow":
-        functions = [
+def correct(
+    functions: list[Function], definitions: Mapping[str, Schema], *, extra: bool, optional: Sequence[str]
+) -> list[str]:
+    """Correct the functions as configured. Returns: a warning for each correction that fits nothing."""
+    warnings = []
+    if extra:
+        functions[:] = [
             replace(f, parameters={**f.parameters, "additionalProperties": True}) if f.open else f for f in functions
         ]
-    for entry in settings.optional:
-        places, path = _meant(entry, functions)
-        lifted = {place: _Lift(path, compiled.definitions).of(functions[place]) for place in places}
+    called = with_aliases(functions) if optional else []  # by which programs and patterns mean them, too
+    for entry in optional:
+        places, path = _meant(entry, called)
+        lifted = {place: _Lift(path, definitions).of(functions[place]) for place in places}
         for place, result in lifted.items():
             if not isinstance(result, str):
                 functions[place] = replace(functions[place], parameters=result)
         wrong = [result for result in lifted.values() if isinstance(result, str)]
         if len(wrong) == len(lifted):
             warnings.append(f"optional: {entry!r}: {wrong[0] if wrong else _unknown(entry, functions)}")
-    return replace(compiled, functions=functions, warnings=warnings)
+    return warnings
 
 
 def _meant(entry: str, functions: Sequence[Function]) -> tuple[list[int], list[str]]:
