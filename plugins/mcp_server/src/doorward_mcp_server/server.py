@@ -20,6 +20,7 @@ from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 
 from doorward_mcp_server import guides, resources
 from doorward_mcp_server.changes import ChangeNotifier, advertise
+from doorward_mcp_server.other_machines import shared_key
 from doorward_mcp_server.plugin_tools import Additions, of_plugin
 from doorward_mcp_server.served_tools import Tools
 
@@ -36,7 +37,7 @@ async def serving(gate: Gateway, changes: ChangeNotifier | None = None) -> Async
     changes = changes or ChangeNotifier()
     if any(gate.servers.exposing()):
         await gate.ready()  # the instructions name what is known only after compiling
-    server = build(gate, changes)
+    server = build(gate, changes, await shared_key(gate))
     watching = asyncio.ensure_future(changes.watch(gate))  # no task group: it would wrap the errors of our caller
     try:
         yield server
@@ -44,12 +45,15 @@ async def serving(gate: Gateway, changes: ChangeNotifier | None = None) -> Async
         watching.cancel()
 
 
-def build(gate: Gateway, changes: ChangeNotifier | None = None) -> Server[Any]:
-    """A server of this gateway. `changes` is told which clients list something."""
+def build(gate: Gateway, changes: ChangeNotifier | None = None, key: bytes | None = None) -> Server[Any]:
+    """A server of this gateway. `changes` is told which clients list something. `key` is the one by which machines that
+    share the store encrypt what clients keep for them, if they do."""
     changes = changes or ChangeNotifier()
     additions = Additions(gate)
     ours = {_PROMPT.name: _PROMPT} if gate.config.surface != "calls" else {}
     tools = Tools(gate, additions)
+    if key is not None:
+        tools.suspended.share(gate.store, key)
     changes.offered = tools.offered
 
     async def list_tools(ctx: Any, params: Any) -> t.ListToolsResult:
@@ -128,7 +132,7 @@ def build(gate: Gateway, changes: ChangeNotifier | None = None) -> Server[Any]:
         on_subscriptions_listen=changes.listen,
     )
     security = RequestStateSecurity(
-        keys=[_key_of_states(gate.state)], ttl=tools.suspended.lasting, bind_principal=principal_of
+        keys=[key or _key_of_states(gate.state)], ttl=tools.suspended.lasting, bind_principal=principal_of
     )
     server.middleware.append(instructed)
     server.middleware.append(RequestStateBoundary(security, default_audience=server.name))

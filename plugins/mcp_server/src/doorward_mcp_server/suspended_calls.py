@@ -16,10 +16,12 @@ from typing import Any
 import anyio
 import mcp_types as t
 from doorward import Busy, DoorwardError, ServerError, UnknownName
+from doorward.engines import Store
 from doorward.serving import Process, may_take, principal_of, told
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from doorward_mcp_server import elicitation
+from doorward_mcp_server.other_machines import OtherMachines
 from doorward_mcp_server.other_processes import OtherProcesses
 from doorward_mcp_server.progress import Progress
 
@@ -122,8 +124,14 @@ class SuspendedCalls:
     def __init__(self, patience: float, process: Process | None = None, resuming: str = "") -> None:
         self.lasting, self.resuming = patience + GRACE_SECONDS, resuming
         self._others = None if process is None else OtherProcesses(process, self._answer_for)
+        self._machines: OtherMachines | None = None
         self._runs: set[SuspendableCall] = set()
         self._suspended: dict[str, SuspendableCall] = {}
+
+    def share(self, store: Store, key: bytes) -> None:
+        """Hand answers on to processes on other machines, too, which have the same store and key."""
+        if (others := self._others) is not None:
+            self._machines = OtherMachines(store, key, lambda: others.process.id, self._answer_for)
 
     async def call(
         self,
@@ -142,7 +150,10 @@ class SuspendedCalls:
             process, run_id, _ = token.split(".")
             answers = {"token": token, "principal": principal_of(ctx), "given": given}
             if process != self._others.process.id:
-                if (result := await self._others.hand_on(process, **answers)) is not None:
+                result = await self._others.hand_on(process, **answers)
+                if result is None and self._machines is not None:
+                    result = await self._machines.hand_on(process, **answers)
+                if result is not None:
                     return _result(result)
                 if resume is not None and run_id:
                     token, work = None, partial(resume, run_id)
@@ -188,6 +199,8 @@ class SuspendedCalls:
             await run.end()
         if self._others is not None:
             await self._others.close()
+        if self._machines is not None:
+            await self._machines.close()
 
     def _begin(self, run: SuspendableCall, work: Callable[[SuspendableCall], Awaitable[Any]]) -> None:
         def over(task: asyncio.Task[Any]) -> None:
@@ -212,6 +225,8 @@ class SuspendedCalls:
         token = secrets.token_urlsafe(24)
         if self._others is not None:
             await self._others.listen()
+            if self._machines is not None:
+                await self._machines.listen()
             token = f"{self._others.process.id}.{run.run}.{token}"
         self._suspended[token] = run
         run.timer = asyncio.get_running_loop().call_later(self.lasting, self._forget, token)
