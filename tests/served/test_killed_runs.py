@@ -23,6 +23,9 @@ from click.testing import CliRunner
 from doorward_durable_runs.command import runs as runs_command
 from doorward_durable_runs.journal.replay import StoredJournal
 from doorward_durable_runs.storage.store_runs import StoreRuns
+from doorward_sandbox_docker import DockerSettings
+from doorward_sandbox_docker.engine import Engine
+from doorward_sandbox_docker.owner import sweep
 
 from .killed_programs import HEAD, Made, made
 from .killed_runs import ONCE, Asked, Counting, configured, counting, is_written
@@ -481,4 +484,7 @@ def test_a_killed_sandbox_of_a_run_that_cannot_be_resumed(tmp_path: Path) -> Non
 def test_so_they_do_in_docker(tmp_path: Path, engine: Any) -> None:
     settings = tomli_w.dumps({"executors": {"docker": engine.settings(pool=1)}})
     check_programs(tmp_path, IN_JAILS, f'executor = "docker"\n{settings}')
-    assert engine.empty()
+    if not engine.empty():  # a gateway was killed while the engine still made a container: the next gateway removes it
+        assert {container["State"]["Status"] for container in engine.containers()} == {"created"}
+        Engine(DockerSettings(**engine.settings())).wait(sweep)
+        assert engine.empty(2)

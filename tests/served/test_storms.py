@@ -73,6 +73,7 @@ async def test_a_run_is_resumed_once(paying: Project) -> None:
             asyncio.gather(*(command(paying, "runs", "resume", run) for _ in range(2))),
         )
         again = await at_once(clients, 4, "resume_run", run=run)
+    assert not [each for each in (*told, *ended) if not each["ok"] and not each.get("error")]
     late = [each["error"]["hint"] for each in (*told, *ended) if not each["ok"]]
     assert set(late) <= {"Ask again in a moment: then it has ended, or waits."}
     assert len(late) < 30
