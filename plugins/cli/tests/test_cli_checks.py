@@ -13,6 +13,7 @@ import pytest
 from doorward import Call, ConfigError, PluginContext, Settings, hookimpl
 from doorward.administration import Plugins
 from doorward.configuration import Entry, Index, installed
+from doorward.engines import MemoryStore
 from doorward.plugins import hookspecs
 from doorward_cli import doctor
 
@@ -182,3 +183,15 @@ def test_a_command_that_fails_is_named(
         "command 'moon' of acme 2.1 is an object of type builtin_function_or_method and no click" in project("moon").err
     )
     assert "command 'ends' of acme 2.1 does not import: SystemExit: 3" in project("ends").err
+
+
+def test_doctor_tells_of_logins_that_machines_do_not_share(project: Cli, doorward_host: Any) -> None:
+    """A store of several machines keeps logins only where they are encrypted."""
+
+    class Everywhere(MemoryStore):
+        lasts = distributed = True
+
+    doorward_host.install("store", "everywhere", Everywhere)
+    for first, told in (("", True), ('vault_key = "a key of at least thirty-two characters"\n', False)):
+        doorward_host.write(f'{first}store = "everywhere"\n')
+        assert ("have logins and tokens each for itself" in project("doctor").out) is told

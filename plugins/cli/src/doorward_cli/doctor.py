@@ -253,6 +253,11 @@ async def _executors(gate: Gateway) -> AsyncIterator[Check]:
     gate.executors.names = works
 
 
+_LOGINS_APART = (
+    "Without a `vault_key`, the machines that share it have logins and tokens each for itself. Set the same for all."
+)
+
+
 async def _store(gate: Gateway) -> Check:
     """Whether the store answers, and whether what it stores outlasts the process."""
     try:
@@ -260,7 +265,8 @@ async def _store(gate: Gateway) -> Check:
     except DoorwardError as error:
         return _wrong(f"store {gate.config.store}", error)
     if gate.store.lasts:
-        return Check(f"store {gate.config.store}", True)
+        alone = getattr(gate.store, "distributed", False) and gate.config.vault_key is None
+        return Check(f"store {gate.config.store}", True, _LOGINS_APART if alone else "")
     why = to_install("store", gate.config.store or "", ()) if gate.config.store not in ("memory", None) else ""
     return Check("store memory", True, f"Nothing that it stores outlasts the process. {why}".strip())
 
