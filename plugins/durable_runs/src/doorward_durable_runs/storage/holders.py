@@ -8,6 +8,7 @@ import hashlib
 import os
 import secrets
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from functools import cache
@@ -34,7 +35,8 @@ class Holder:
         self._renews = 0.0
         self._renewing: asyncio.Task[None] | None = None
         self._unreleased: list[Callable[[], Awaitable[None]]] = []
-        self.held: set[str] = set()
+        self.held: Counter[str] = Counter()
+        """How many here hold a run, or try to: one that waits for a person may be gone on with before it is let go."""
 
     @property
     def name(self) -> str:
@@ -46,12 +48,16 @@ class Holder:
         """Hold a run; others know before that this process lives. Raises: StateError."""
         if time.monotonic() >= self._renews:
             await self._renew()
-        self.held.add(run)
+        self.held[run] += 1
         self._renew_later()
 
+    def let_go(self, run: str) -> None:
+        """Hold a run no more. Who else here holds it goes on doing so."""
+        self.held -= Counter((run,))
+
     async def release(self, run: str, store: Callable[[], Awaitable[None]]) -> None:
-        """Hold a run no more. `store` says so in the store; where that fails, it is tried again later."""
-        self.held.discard(run)
+        """Let a run go. `store` says so in the store; where that fails, it is tried again later."""
+        self.let_go(run)
         try:
             await store()
         except StateError:

@@ -74,7 +74,7 @@ class StoreRuns:
         try:
             await held.append([(b"H", asdict(given)), *frames])
         except BaseException:
-            self.holder.held.discard(given.run)
+            self.holder.let_go(given.run)
             raise
         self._any = True
         self._sweep_soon(given.principal, new=1)
@@ -94,7 +94,7 @@ class StoreRuns:
         try:
             await held.take(summary.holder)
         except BaseException:
-            self.holder.held.discard(run)
+            self.holder.let_go(run)
             raise
         return held, stored
 
