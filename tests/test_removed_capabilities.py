@@ -51,6 +51,16 @@ CAPABILITIES = [
         "budgets",
     ),
     Capability(
+        "doorward-triggers",
+        '[triggers.nightly]\nprincipal = "local"\nprogram = "p"\nschedule = "0 3 * * *"\n',
+        (
+            "DOORWARD_TRIGGERS",
+            '{"nightly": {"principal": "local", "program": "p", "schedule": "0 3 * * *"}}',
+        ),
+        plugin="triggers",
+        command="triggers",
+    ),
+    Capability(
         "doorward-pins",
         '[pins]\nallow = ["text"]\n',
         ("DOORWARD_PINS__FILE", "doorward.lock"),

