@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
+import anyio
 import httpx2
 import pytest
 
@@ -97,15 +98,26 @@ async def test_one_stands_in_for_the_other(tmp_path: Path) -> None:
 
 
 async def test_all_are_replaced_one_after_the_other(tmp_path: Path) -> None:
-    """On SIGHUP, while each request is answered. When the first process is killed, no worker stays behind."""
+    """On SIGHUP, while each request is answered: what runs comes to its end, and those who stay get what is new. When the
+    first process is killed, no worker stays behind."""
     with served(tmp_path) as (url, serving, _):
-        before = {pid for pid, _ in descendants(serving.pid)[:2]}
-        serving.send_signal(signal.SIGHUP)
-        number = 0
-        while before & {pid for pid, _ in descendants(serving.pid)} or health(url) != "ok, 2 of 2 workers":
-            number += 1
+        ran: list[int] = []
+
+        async def run() -> None:
             async with connected(url) as agent:
-                assert await agent.value(f"{number} + 1") == number + 1
+                ran.append(await agent.value("import time\ntime.sleep(2)\nresult = 1"))
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(4):
+                tasks.start_soon(run)
+            before = {pid for pid, _ in descendants(serving.pid)[:2]}
+            serving.send_signal(signal.SIGHUP)
+            number = 0
+            while before & {pid for pid, _ in descendants(serving.pid)} or health(url) != "ok, 2 of 2 workers":
+                number += 1
+                async with connected(url) as agent:
+                    assert await agent.value(f"{number} + 1") == number + 1
+        assert ran == [1] * 4
         everyone = descendants(serving.pid)
         serving.kill()
         assert until(lambda: not any(map(alive, everyone)))

@@ -22,6 +22,7 @@ from doorward_mcp_server.settings import http_of
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
+    from doorward_mcp_server.http.connections import Connections
     from doorward_mcp_server.http.endpoint import Endpoint
     from doorward_mcp_server.http.requests import Requests
     from doorward_mcp_server.http.siblings import Siblings
@@ -122,6 +123,8 @@ async def serve_http(
                     asyncio.ensure_future(requests.sessions.watch()),
                 )
                 if siblings is not None:
+                    if stopping is not None:
+                        stopping.drain = partial(_leave_to_others, beside[0], connections, requests, stopping.drain)
                     beside.append(asyncio.ensure_future(by_siblings.accept(open_.enter_context(siblings.listening()))))
                 ready(
                     endpoint.local
@@ -204,6 +207,9 @@ def application(
     return for_pages, requests
 
 
+PARTING_SECONDS = 0.5
+"""Seconds in which a worker that ends still takes what comes by the connections that it has."""
+
 SUSPENDING_SECONDS = 2.0
 """Seconds before the end of the time of grace, in which calls end of runs that are suspended then."""
 
@@ -219,6 +225,22 @@ async def _drained(gate: Gateway, shutdown: Shutdown) -> None:
         left = await gate.readiness.drain(until - time.monotonic())
     if not left:
         await shutdown.answered(max(ANSWER_SECONDS, until - time.monotonic()))
+
+
+async def _leave_to_others(
+    accepting: asyncio.Future[None],
+    connections: Connections,
+    requests: Requests,
+    drain: Callable[[], Awaitable[object]] | None,
+) -> None:
+    """Drain one of several workers: those that stay get what comes from now on. Its clients are told to come by another
+    connection, and have a moment for what they are just sending."""
+    accepting.cancel()
+    requests.leaving = True
+    await asyncio.sleep(PARTING_SECONDS)
+    connections.close(busy=False)
+    if drain is not None:
+        await drain()
 
 
 async def _by_http(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:

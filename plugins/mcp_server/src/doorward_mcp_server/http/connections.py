@@ -8,6 +8,7 @@ import contextlib
 import math
 import socket
 import ssl
+import sys
 from collections import Counter
 from collections.abc import Callable
 from ipaddress import IPv6Address, ip_address
@@ -136,7 +137,7 @@ class Connections:
         try:
             while True:
                 try:
-                    accepted, peer = await loop.sock_accept(listener)
+                    accepted, peer = await _accept(listener)
                 except OSError as error:  # no descriptor is left, or the client has gone again
                     seldom.warning("http_accept_failed", why=str(error))
                     await asyncio.sleep(0.1)
@@ -208,6 +209,24 @@ class Connections:
             for connection in list(self._open):
                 if connection.overdue(now):
                     self._end(connection)
+
+
+async def _accept(listener: socket.socket) -> tuple[socket.socket, Any]:
+    """A connection. If this is cancelled, none is lost that was there: others may accept from the same socket."""
+    loop = asyncio.get_running_loop()
+    if sys.platform == "win32":  # its loop has no readers, and nobody shares a socket
+        return await loop.sock_accept(listener)
+    while True:
+        with contextlib.suppress(BlockingIOError):
+            accepted, peer = listener.accept()
+            accepted.setblocking(False)
+            return accepted, peer
+        readable = asyncio.Event()
+        loop.add_reader(listener, readable.set)
+        try:
+            await readable.wait()
+        finally:
+            loop.remove_reader(listener)
 
 
 def of_address(host: str) -> str:

@@ -58,6 +58,8 @@ class Requests:
         self._app, self._path, self._most = app, http.path, http.requests
         self.sessions = HttpSessions(app, http.sessions, forget)
         self._siblings = siblings
+        self.leaving = False
+        """Whether clients are told to come by another connection."""
         self._under_way: Counter[str] = Counter()
         self._streams: Counter[str] = Counter()
         self._large = asyncio.Semaphore(MAX_LARGE_REQUESTS)
@@ -70,6 +72,8 @@ class Requests:
         if PRINCIPAL not in scope:  # it is public
             await self._app(scope, receive, send)
             return
+        if self.leaving:
+            send = _closing(send)
         try:
             if self._over:
                 raise Refused(503, "the server is shutting down. Try again in a moment.")
@@ -191,6 +195,17 @@ class Requests:
     async def _notify(self, scope: Scope, receive: Receive, params: dict[str, Any]) -> None:
         cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
         await self._app({**scope}, _again(json.dumps(cancelled).encode(), receive), nowhere)
+
+
+def _closing(send: Send) -> Send:
+    """A `send` whose connection ends with the answer."""
+
+    async def closing(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message["headers"], (b"connection", b"close")]}
+        await send(message)
+
+    return closing
 
 
 def _naming_run(scope: Scope, send: Send) -> Send:
