@@ -6,6 +6,8 @@ import asyncio
 import base64
 import hmac
 import json
+import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -16,7 +18,7 @@ import httpx2
 import pytest
 from doorward import DoorwardError, Gateway
 from doorward_mcp_server.transports import serve_http
-from doorward_testing import Cli
+from doorward_testing import Cli, check_light_import
 from doorward_testing.samples import CONFIG
 from doorward_triggers.queue import Queue, State
 
@@ -216,6 +218,27 @@ async def test_what_cannot_be_right_is_refused_at_the_start(
     assert said in f"{told.value} {told.value.hint}"
     assert "[triggers." in str(told.value) or "triggers." in str(told.value)
     assert "hunter2" not in str(told.value)
+
+
+OPENED = """
+import sys, anyio
+from doorward import Gateway
+async def main():
+    async with Gateway.open(sys.argv[1]) as gate:
+        gate.plugins.each("http_pages", list)
+        print(*(name for name in ("doorward_triggers", "cronsim") if name in sys.modules))
+anyio.run(main)
+"""
+
+
+@pytest.mark.slow
+def test_nothing_is_imported_where_no_trigger_is_configured(doorward_host: Any) -> None:
+    """Neither the plugin nor what reads schedules; and where one is, no heavy module until HTTP is served."""
+    file = doorward_host.write("plugins = []\n")
+    opened = subprocess.run([sys.executable, "-c", OPENED, file], capture_output=True, text=True, check=True)
+    assert opened.stdout.split() == []
+    check_light_import("doorward_triggers")
+    check_light_import("doorward_triggers.settings", forbidden=("cronsim", "jsonschema_rs", "starlette"))
 
 
 async def ended(gate: Gateway, runs: int) -> None:
