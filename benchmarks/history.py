@@ -17,8 +17,8 @@ from typing import Any
 
 from common import table
 from doorward import DoorwardError, ServerContext
-from doorward.administration import schema_closure
 from doorward.deciding import Effects
+from doorward.texts import closure as schema_closure
 from doorward_cli import Known, changes
 from doorward_openapi import OpenAPI
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import doorward
@@ -25,6 +26,13 @@ def test_each_name_is_there(module: object) -> None:
         assert getattr(module, name) is not None
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         module.nothing  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_nothing_is_exported_twice() -> None:
+    """What a plugin imports has one name, in one place."""
+    tables = [module._EXPORTS.places for module in (doorward, *SUBJECTS) if hasattr(module, "_EXPORTS")]
+    found = Counter(place for table in tables for place in table.values())
+    assert [place for place, times in found.items() if times > 1] == []
 
 
 def test_a_name_may_be_called_otherwise_where_it_lies() -> None:

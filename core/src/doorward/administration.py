@@ -7,22 +7,17 @@ _EXPORTS = Exports(
     {
         "access.rules": "selected",
         "calls.binding": "bind_arguments=bind fits_parameter=fits takes_text",
-        "calls.files": "artefact_uri=handle takes_file",
-        "catalog.catalog": "Catalog",
+        "calls.files": "takes_file",
         "catalog.function_codec": "Report as_json",
         "catalog.notes": "FunctionNotes",
-        "catalog.schemas": (
-            "BYTES_SCHEMAS SchemaReader=Reader schema_closure=closure schema_kinds=kinds schema_table=table "
-            "schema_variants=variants"
-        ),
+        "catalog.schemas": "BYTES_SCHEMAS",
         "config.installed_plugins": "PluginId",
-        "data.clean_text": "shown_schema visible",
-        "data.json_writing": "dump_json=dump exceeds json_digest=digest",
-        "data.languages": "is_script language_named=named language_of_file=of_file",
-        "data.words": "in_place_of nearest stems",
+        "data.clean_text": "shown_schema",
+        "data.json_writing": "dump_json=dump json_digest=digest",
+        "data.languages": "language_named=named language_of_file=of_file",
+        "data.words": "in_place_of stems",
         "data.offload": "is_large maybe_in_thread=done run_in_thread=off_loop",
         "data.values": "cut_value=cut plain_value=plain",
-        "data.wording": "clean",
         "host.logs": "Bounded log_stream=stderr",
         "host.self_reference": "starts_doorward",
         "model.calls": "LoginPrompt",

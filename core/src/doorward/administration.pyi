@@ -3,25 +3,15 @@ from doorward.access.rules import selected as selected
 from doorward.calls.binding import bind as bind_arguments
 from doorward.calls.binding import fits as fits_parameter
 from doorward.calls.binding import takes_text as takes_text
-from doorward.calls.files import handle as artefact_uri
 from doorward.calls.files import takes_file as takes_file
-from doorward.catalog.catalog import Catalog as Catalog
 from doorward.catalog.function_codec import Report as Report
 from doorward.catalog.function_codec import as_json as as_json
 from doorward.catalog.notes import FunctionNotes as FunctionNotes
 from doorward.catalog.schemas import BYTES_SCHEMAS as BYTES_SCHEMAS
-from doorward.catalog.schemas import Reader as SchemaReader
-from doorward.catalog.schemas import closure as schema_closure
-from doorward.catalog.schemas import kinds as schema_kinds
-from doorward.catalog.schemas import table as schema_table
-from doorward.catalog.schemas import variants as schema_variants
 from doorward.config.installed_plugins import PluginId as PluginId
 from doorward.data.clean_text import shown_schema as shown_schema
-from doorward.data.clean_text import visible as visible
 from doorward.data.json_writing import digest as json_digest
 from doorward.data.json_writing import dump as dump_json
-from doorward.data.json_writing import exceeds as exceeds
-from doorward.data.languages import is_script as is_script
 from doorward.data.languages import named as language_named
 from doorward.data.languages import of_file as language_of_file
 from doorward.data.offload import done as maybe_in_thread
@@ -29,9 +19,7 @@ from doorward.data.offload import is_large as is_large
 from doorward.data.offload import off_loop as run_in_thread
 from doorward.data.values import cut as cut_value
 from doorward.data.values import plain as plain_value
-from doorward.data.wording import clean as clean
 from doorward.data.words import in_place_of as in_place_of
-from doorward.data.words import nearest as nearest
 from doorward.data.words import stems as stems
 from doorward.host.logs import Bounded as Bounded
 from doorward.host.logs import stderr as log_stream
@@ -64,7 +52,6 @@ from doorward.stores import open_store as open_store
 __all__ = [
     "BYTES_SCHEMAS",
     "Bounded",
-    "Catalog",
     "Failures",
     "FunctionNotes",
     "LoginPrompt",
@@ -74,18 +61,14 @@ __all__ = [
     "Plugins",
     "REDACTED",
     "Report",
-    "SchemaReader",
     "Unfit",
     "answers_of",
-    "artefact_uri",
     "as_json",
     "bind_arguments",
     "check_auth",
-    "clean",
     "contained",
     "cut_value",
     "dump_json",
-    "exceeds",
     "expected",
     "fits_parameter",
     "hide",
@@ -95,7 +78,6 @@ __all__ = [
     "is_guessable",
     "is_large",
     "is_named_secret",
-    "is_script",
     "json_digest",
     "language_named",
     "language_of_file",
@@ -103,15 +85,10 @@ __all__ = [
     "log_stream",
     "mask_tokens",
     "maybe_in_thread",
-    "nearest",
     "open_store",
     "plain_value",
     "qualified",
     "run_in_thread",
-    "schema_closure",
-    "schema_kinds",
-    "schema_table",
-    "schema_variants",
     "selected",
     "shown_schema",
     "some",
@@ -120,7 +97,6 @@ __all__ = [
     "takes_file",
     "takes_text",
     "url_of",
-    "visible",
     "with_aliases",
     "without_drawn_tokens",
 ]

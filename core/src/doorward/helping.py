@@ -9,7 +9,6 @@ _EXPORTS = Exports(
     __name__,
     {
         "calls.files": "handle",
-        "data.offload": "done is_large",
         "model.program_names": "PROGRAM_NAMES ProgramNames",
         "runs.helper_context": "ERRORS HELPING MODULE Helper HelperContext Helping",
         "runs.program_modules": "call",

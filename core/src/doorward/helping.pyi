@@ -1,7 +1,5 @@
 # `make reference` writes this file.
 from doorward.calls.files import handle as handle
-from doorward.data.offload import done as done
-from doorward.data.offload import is_large as is_large
 from doorward.model.program_names import PROGRAM_NAMES as PROGRAM_NAMES
 from doorward.model.program_names import ProgramNames as ProgramNames
 from doorward.runs.helper_context import ERRORS as ERRORS
@@ -22,7 +20,5 @@ __all__ = [
     "PROGRAM_NAMES",
     "ProgramNames",
     "call",
-    "done",
     "handle",
-    "is_large",
 ]

@@ -10,10 +10,7 @@ _EXPORTS = Exports(
     __name__,
     {
         "catalog.catalog": "Catalog",
-        "catalog.schemas": "Definitions Reader closure listed strings table variants",
-        "data.offload": "done off_loop",
-        "data.words": "STOP_WORDS Phrase nearest split_words stem",
-        "model.calls": "effect",
+        "data.words": "STOP_WORDS Phrase split_words stem",
         "model.drivers": "SearchView",
         "model.search": "SEARCH Allowed Found Given Hit Related Search SearchEngine",
     },

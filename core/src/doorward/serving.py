@@ -11,14 +11,12 @@ _EXPORTS = Exports(
     {
         "access.slots": "may_take",
         "calls.artefacts": "kind_of",
-        "config.config": "Loaded",
         "config.settings": "can_come_in",
         "data.cursors": "page",
-        "data.quoting": "apart indented told",
+        "data.quoting": "told",
         "host.logs": "seldom",
-        "host.loopback": "IN_URLS is_loopback",
+        "host.loopback": "IN_URLS",
         "host.processes": "Process",
-        "model.names": "some",
         "plugins.mcp_additions": "PRINCIPAL VERIFY_TOKEN RawPage RawPrompt RawResource RawSite RawTool principal_of",
     },
 )

@@ -1,17 +1,12 @@
 # `make reference` writes this file.
 from doorward.access.slots import may_take as may_take
 from doorward.calls.artefacts import kind_of as kind_of
-from doorward.config.config import Loaded as Loaded
 from doorward.config.settings import can_come_in as can_come_in
 from doorward.data.cursors import page as page
-from doorward.data.quoting import apart as apart
-from doorward.data.quoting import indented as indented
 from doorward.data.quoting import told as told
 from doorward.host.logs import seldom as seldom
 from doorward.host.loopback import IN_URLS as IN_URLS
-from doorward.host.loopback import is_loopback as is_loopback
 from doorward.host.processes import Process as Process
-from doorward.model.names import some as some
 from doorward.plugins.mcp_additions import PRINCIPAL as PRINCIPAL
 from doorward.plugins.mcp_additions import RawPage as RawPage
 from doorward.plugins.mcp_additions import RawPrompt as RawPrompt
@@ -23,7 +18,6 @@ from doorward.plugins.mcp_additions import principal_of as principal_of
 
 __all__ = [
     "IN_URLS",
-    "Loaded",
     "PRINCIPAL",
     "Process",
     "RawPage",
@@ -32,15 +26,11 @@ __all__ = [
     "RawSite",
     "RawTool",
     "VERIFY_TOKEN",
-    "apart",
     "can_come_in",
-    "indented",
-    "is_loopback",
     "kind_of",
     "may_take",
     "page",
     "principal_of",
     "seldom",
-    "some",
     "told",
 ]

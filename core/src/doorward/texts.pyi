@@ -5,6 +5,7 @@ from doorward.catalog.notes import Observation as Observation
 from doorward.catalog.schemas import Definitions as Definitions
 from doorward.catalog.schemas import MAX_NESTING as MAX_NESTING
 from doorward.catalog.schemas import Reader as Reader
+from doorward.catalog.schemas import closure as closure
 from doorward.catalog.schemas import declared as declared
 from doorward.catalog.schemas import kinds as kinds
 from doorward.catalog.schemas import listed as listed
@@ -18,9 +19,7 @@ from doorward.catalog.texts import Mistaken as Mistaken
 from doorward.catalog.texts import Mistakes as Mistakes
 from doorward.catalog.texts import PARAMETERS as PARAMETERS
 from doorward.catalog.texts import TEXTS as TEXTS
-from doorward.data.clean_text import clean_text as clean_text
 from doorward.data.clean_text import visible as visible
-from doorward.data.json_writing import dump as dump
 from doorward.data.json_writing import exceeds as exceeds
 from doorward.data.languages import JSON as JSON
 from doorward.data.languages import comment_mark as comment_mark
@@ -28,13 +27,9 @@ from doorward.data.languages import is_script as is_script
 from doorward.data.quoting import apart as apart
 from doorward.data.quoting import in_one_line as in_one_line
 from doorward.data.quoting import indented as indented
-from doorward.data.values import plain as plain
 from doorward.data.wording import MAX_KEY_CHARACTERS as MAX_KEY_CHARACTERS
 from doorward.data.wording import clean as clean
 from doorward.data.words import nearest as nearest
-from doorward.model.names import is_plain as is_plain
-from doorward.model.names import python_name as python_name
-from doorward.model.programs import Waiting as Waiting
 from doorward.sandboxes.executors import RENAMED_PACKAGES as RENAMED_PACKAGES
 
 __all__ = [
@@ -52,23 +47,18 @@ __all__ = [
     "RENAMED_PACKAGES",
     "Reader",
     "TEXTS",
-    "Waiting",
     "apart",
     "clean",
-    "clean_text",
+    "closure",
     "comment_mark",
     "declared",
-    "dump",
     "exceeds",
     "in_one_line",
     "indented",
-    "is_plain",
     "is_script",
     "kinds",
     "listed",
     "nearest",
-    "plain",
-    "python_name",
     "strings",
     "table",
     "validator",

@@ -10,7 +10,8 @@ pytestmark = pytest.mark.slow
 
 GOOD = """
 from doorward import hookimpl
-from doorward.searching import SEARCH, Found, Hit, SearchEngine, effect
+from doorward.searching import SEARCH, Found, Hit, SearchEngine
+from doorward.values import effect
 from doorward_testing import SearchEngineConformance
 
 

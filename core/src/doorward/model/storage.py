@@ -135,10 +135,8 @@ class Store(Protocol):
     Settings: ClassVar[type[Settings]]
 
     lasts: bool
-    """Whether what is stored outlasts the process, and is shared between processes."""
-
-    distributed: bool
-    """Whether processes of any number of machines share it. One that does not say so is taken for one machine's."""
+    """Whether what is stored outlasts the process, and is shared between processes. A store that processes of any
+    number of machines share says so by `distributed = True`; one without is taken for one machine's."""
 
     def __init__(self, context: Any) -> None:
         """Do nothing that can fail or wait. `context` is a `PluginContext`, which has a store itself."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from doorward.serving import some
+from doorward.administration import some
 from doorward.texts import JSON, is_script
 
 if TYPE_CHECKING:

@@ -11,18 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from doorward import Schema
-from doorward.texts import (
-    MAX_KEY_CHARACTERS,
-    MAX_NESTING,
-    Reader,
-    clean,
-    is_plain,
-    kinds,
-    listed,
-    strings,
-    table,
-    variants,
-)
+from doorward.texts import MAX_KEY_CHARACTERS, MAX_NESTING, Reader, clean, kinds, listed, strings, table, variants
+from doorward.values import is_plain
 
 from doorward_text.classes import Above, Class, Classes, Field, class_name
 from doorward_text.dialect import PYTHON, Dialect

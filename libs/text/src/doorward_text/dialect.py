@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from doorward import Function
-from doorward.texts import clean, is_plain, python_name
+from doorward.texts import clean
+from doorward.values import is_plain, python_name
 
 from doorward_text.wording import PYTHON_TYPES, commented, literal
 

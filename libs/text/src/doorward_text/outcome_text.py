@@ -7,7 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from doorward import Outcome
-from doorward.texts import Waiting, apart, in_one_line, indented
+from doorward.recording import Waiting
+from doorward.texts import apart, in_one_line, indented
 
 
 def outcome_as_dict(outcome: Outcome) -> dict[str, Any]:

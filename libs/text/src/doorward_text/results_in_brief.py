@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from doorward.texts import Reader, is_plain, kinds, table, variants
+from doorward.texts import Reader, kinds, table, variants
+from doorward.values import is_plain
 
 from doorward_text.classes import class_name
 from doorward_text.dialect import PYTHON

@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
-from doorward.texts import clean, clean_text
+from doorward.texts import clean
+from doorward.values import clean_text
 
 from doorward_text.held_text import holds
 

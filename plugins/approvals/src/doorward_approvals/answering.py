@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Literal
 
 from doorward import InvalidArguments, UnknownName
-from doorward.administration import visible
+from doorward.texts import visible
 
 if TYPE_CHECKING:
     from doorward_approvals.request import ApprovalRequest, ApprovalScope

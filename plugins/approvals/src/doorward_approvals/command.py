@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 import click
 from doorward import InvalidArguments, UnknownName
-from doorward.administration import open_store, visible
+from doorward.administration import open_store
+from doorward.texts import visible
 from doorward_cli import Project, common, print_json, say, table
 
 from doorward_approvals.answering import answer, answer_in_words, answer_together

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from doorward import Call
-from doorward.administration import visible
+from doorward.texts import visible
 
 _MAX_CONDITION = 1000
 _IN_PATH = re.compile(r"\{([^{}]+)\}")

@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from doorward import File
-from doorward.administration import visible, without_drawn_tokens
-from doorward.texts import in_one_line
+from doorward.administration import without_drawn_tokens
+from doorward.texts import in_one_line, visible
 from doorward_durable_runs import PlannedCalls, planned_calls
 
 from doorward_approvals.request import ApprovalRequest

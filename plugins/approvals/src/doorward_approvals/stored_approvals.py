@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from doorward import StateError
+from doorward.administration import run_in_thread
 from doorward.engines import Change, Delete, Notify, Put, Record, Store, retry, scan_all, take_over
-from doorward.searching import off_loop
 from doorward_durable_runs import Box, Sealing, shared_salt
 
 from doorward_approvals.binding import Binding
@@ -159,7 +159,7 @@ class StoredApprovals:
 
     async def _read(self, principal: str | None) -> list[_Stored]:
         records = await scan_all(self._store, TABLE, "" if principal is None else f"{json.dumps(principal)} ")
-        return await off_loop(self._opened, records) if records else []
+        return await run_in_thread(self._opened, records) if records else []
 
     def _opened(self, records: Sequence[Record]) -> list[_Stored]:
         """The requests of records, the oldest first. One that was sealed with another key, changed or made of another,
@@ -191,7 +191,7 @@ class StoredApprovals:
         """What seals. Takes over what an earlier version has stored."""
         if not self._is_ready:
             salt = await shared_salt(self._store, "approvals", self._salt) if self._key is not None else b""
-            self._box = await off_loop(Sealing(self._key, salt, "approvals").box, "approvals")
+            self._box = await run_in_thread(Sealing(self._key, salt, "approvals").box, "approvals")
             self._is_ready = True
         if self._earlier is not None:
             await take_over(self._store, self._earlier, _EARLIER, self._taken_over, whose=TABLE)

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from doorward import ConfigError, DoorwardError, Gateway, InvalidProgram, Program, UnknownName
-from doorward.administration import json_digest, nearest, stems
+from doorward.administration import json_digest, stems
 from doorward.files import write_file
 from doorward.sandboxing import CachedProgram
+from doorward.texts import nearest
 
 from doorward_cache_sqlite.scripts import about
 

@@ -227,7 +227,7 @@ async def _call(
 async def _artefact(gate: Gateway, value: Any) -> Artefact | None:
     """The artefact that a value is the handle of; `None` for data that only looks like one."""
     from doorward import Artefact, UnknownName
-    from doorward.administration import artefact_uri
+    from doorward.helping import handle as artefact_uri
 
     with contextlib.suppress(UnknownName):
         if uri := artefact_uri(value):

@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem, get_completion_class, shell_c
 from doorward_cli.shared import Project, common, say
 
 if TYPE_CHECKING:
-    from doorward.administration import Catalog
+    from doorward.searching import Catalog
 
 VARIABLE = "_DOORWARD_COMPLETE"
 """The variable by which a shell asks; its value says which shell, and what it wants."""
@@ -85,9 +85,10 @@ def _loaded(ctx: click.Context) -> Any:
 
 @contextlib.contextmanager
 def _catalog(ctx: click.Context) -> Iterator[Catalog]:
-    from doorward.administration import Catalog, Plugins
+    from doorward.administration import Plugins
     from doorward.configuration import find_index
     from doorward.engines import catalog_in
+    from doorward.searching import Catalog
 
     state = _loaded(ctx).state_folder()
     with contextlib.closing(Catalog(catalog_in(state, Plugins(find_index())))) as catalog:

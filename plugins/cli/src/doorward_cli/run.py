@@ -68,7 +68,8 @@ def run(
     Ends with 0 if it succeeded, 1 if it failed, 2 if the configuration is wrong, 3 if policy, a guard or a limit
     stopped it, 4 if it waits: `doorward runs resume` lets it go on.
     """
-    from doorward.administration import is_script, language_named, language_of_file
+    from doorward.administration import language_named, language_of_file
+    from doorward.texts import is_script
 
     made(artefacts)
     language, code = language_named(language) or language_of_file(file), _read(file)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from importlib import resources
 from typing import Any
 
-from doorward.administration import visible
+from doorward.texts import visible
 from jinja2 import Environment, PackageLoader, PrefixLoader
 from markupsafe import Markup
 from starlette.responses import HTMLResponse, Response

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from doorward import LOCAL, DoorwardError, InvalidArguments, Principal, Service, UnknownName
-from doorward.serving import PRINCIPAL, VERIFY_TOKEN, RawSite, is_loopback
+from doorward.serving import PRINCIPAL, VERIFY_TOKEN, RawSite
+from doorward.values import is_loopback
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from doorward import Function, Schema
-from doorward.administration import nearest, selected, with_aliases
+from doorward.administration import selected, with_aliases
+from doorward.texts import nearest
 
 _MAX_DEPTH = 30
 """How deeply nested schemas are searched for a field: references may form a circle."""

@@ -14,7 +14,7 @@ from typing import Any
 from doorward import Function
 from doorward.administration import REDACTED, is_named_secret
 from doorward.recording import planned
-from doorward.searching import Definitions, Reader, listed, table, variants
+from doorward.texts import Definitions, Reader, listed, table, variants
 
 _MAX_FORMS = 200
 """Variants of one part of a schema that are looked at."""

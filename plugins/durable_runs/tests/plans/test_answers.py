@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from doorward import Function
-from doorward.administration import Catalog
 from doorward.catalog.memory_catalog import MemoryCatalog
+from doorward.searching import Catalog
 from doorward_durable_runs.plans.answers import Answers
 
 _ID = {"type": "integer"}

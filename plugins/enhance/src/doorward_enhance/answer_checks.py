@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from doorward import Function, InvalidArguments, ServerError
-from doorward.administration import Catalog, as_json, bind_arguments, clean, plain_value
+from doorward.administration import as_json, bind_arguments, plain_value
+from doorward.searching import Catalog
+from doorward.texts import clean
 
 from doorward_enhance.enhancement import Enhancement
 

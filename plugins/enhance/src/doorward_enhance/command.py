@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import click
 from doorward import ConfigError, DoorwardError
-from doorward.administration import clean, open_store, qualified
+from doorward.administration import open_store, qualified
+from doorward.texts import clean
 from doorward_cli import show_progress
 
 from doorward_enhance.enhancer import Done, Enhancer, source_that_enhances

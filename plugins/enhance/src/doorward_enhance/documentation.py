@@ -6,9 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from doorward import Function
-from doorward.administration import clean
-from doorward.searching import Definitions
-from doorward.texts import PARAMETERS
+from doorward.texts import PARAMETERS, Definitions, clean
 from doorward_text import describe_class, response_type
 
 from doorward_enhance.enhancement import Documentation

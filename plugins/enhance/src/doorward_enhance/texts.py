@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from doorward import Function
-from doorward.administration import clean
+from doorward.texts import clean
 from doorward_text import dialect_of
 
 from doorward_enhance.enhancement import Enhancement

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from doorward import Function, Service
 from doorward.administration import as_json, json_digest, stems
 from doorward.engines import Change, Delete, Notify, Put, Store, take_over
-from doorward.searching import Catalog, closure
+from doorward.searching import Catalog
+from doorward.texts import closure
 
 if TYPE_CHECKING:
     from doorward_enhance.enhancement import Enhancement

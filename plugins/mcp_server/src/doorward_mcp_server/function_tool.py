@@ -10,15 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from doorward import Function, Schema
-from doorward.administration import (
-    BYTES_SCHEMAS,
-    dump_json,
-    plain_value,
-    schema_kinds,
-    schema_table,
-    shown_schema,
-)
-from doorward.searching import Definitions
+from doorward.administration import BYTES_SCHEMAS, dump_json, plain_value, shown_schema
+from doorward.texts import Definitions
+from doorward.texts import kinds as schema_kinds
+from doorward.texts import table as schema_table
 from doorward_text import prose
 
 _MAX_SCHEMA_BYTES = 32 * 2**10

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from doorward import Gateway
-from doorward.serving import some
+from doorward.administration import some
 
 PYTHON = "python"
 """The language of programs about which nothing is said."""

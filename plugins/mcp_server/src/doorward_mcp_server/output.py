@@ -8,7 +8,7 @@ from functools import cache, partial
 from typing import Any
 
 from doorward import Gateway, Outcome, log
-from doorward.serving import apart
+from doorward.texts import apart
 from doorward_text import compact_json, outcome_as_text
 
 from doorward_mcp_server.settings import clients_of, output_of

@@ -15,7 +15,7 @@ from doorward_cli import Project, common, say
 
 if TYPE_CHECKING:
     from doorward import Gateway
-    from doorward.serving import Loaded
+    from doorward.configuration import Loaded
 
     from doorward_mcp_server.stopping import Stopping
     from doorward_mcp_server.workers import Workers

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from urllib.parse import urlsplit
 
 from doorward import Settings
-from doorward.serving import is_loopback
+from doorward.values import is_loopback
 from pydantic import AfterValidator, Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
 
 if TYPE_CHECKING:

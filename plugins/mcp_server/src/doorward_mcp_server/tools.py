@@ -7,7 +7,7 @@ from functools import partial
 from typing import Annotated, Any
 
 from doorward import AgentTool, Outcome, ToolAnswer, ToolCaller
-from doorward.serving import indented
+from doorward.texts import indented
 from doorward_text import executors_in_brief
 
 from doorward_mcp_server.calling import read_on

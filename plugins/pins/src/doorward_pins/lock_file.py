@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from doorward import ConfigError, Function
-from doorward.administration import dump_json, json_digest, schema_closure
+from doorward.administration import dump_json, json_digest
 from doorward.files import write_file
+from doorward.texts import closure as schema_closure
 
 VERSION = 1
 """The format of the file."""

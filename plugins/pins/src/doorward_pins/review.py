@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from doorward import Function
-from doorward.administration import schema_closure
+from doorward.texts import closure as schema_closure
 from doorward_cli import Change, Known, addresses_a_model, changes, reviewable_words
 
 from doorward_pins.lock_file import PinnedServer, same_record, with_references

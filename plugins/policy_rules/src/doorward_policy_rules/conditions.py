@@ -13,8 +13,9 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from doorward import Call, ConfigError
-from doorward.administration import dump_json, exceeds, visible
+from doorward.administration import dump_json
 from doorward.recording import planned
+from doorward.texts import exceeds, visible
 
 MAX_ARGUMENT_BYTES = 256 * 2**10
 """Bytes of arguments that a condition looks at: what its loops cost grows with them."""

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from doorward import DoorwardError
-from doorward.texts import JSON, in_one_line, plain
+from doorward.administration import plain_value as plain
+from doorward.texts import JSON, in_one_line
 
 from doorward_program_helpers.next_page import following
 

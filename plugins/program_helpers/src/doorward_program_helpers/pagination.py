@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import doorward_text  # which imports what it is asked for
 from doorward import InvalidArguments
-from doorward.helping import done, is_large
+from doorward.administration import is_large
+from doorward.administration import maybe_in_thread as done
 from doorward.values import write_json
 from doorward_text import at, is_field_of_one, keys_to_items, lists_in
 

@@ -10,7 +10,7 @@ from doorward import Function
 from doorward.administration import as_json
 
 if TYPE_CHECKING:
-    from doorward.searching import Definitions
+    from doorward.texts import Definitions
 
 SEGMENT, GRAPH = "segment", "graph"
 

@@ -8,7 +8,8 @@ from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
 from doorward import Function
-from doorward.searching import effect, split_words, stem
+from doorward.searching import split_words, stem
+from doorward.values import effect
 
 FIELDS = ("name", "summary", "description", "route", "tags", "parameters", "notes", "server", "results", "questions")
 """Where words stand. `notes` are the descriptions of parameters, `results` the fields of the answer, `questions` the

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import anyio.lowlevel
 import numpy as np
 from doorward import Function
-from doorward.searching import Found, Hit, nearest, split_words
+from doorward.searching import Found, Hit, split_words
+from doorward.texts import nearest
 
 from doorward_search.explanation import MAX_REASONS, why
 from doorward_search.fusion import Fused, fused

@@ -7,7 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
-from doorward.searching import closure, off_loop
+from doorward.administration import run_in_thread
+from doorward.texts import closure
 
 from doorward_search.derived import SEGMENT
 
@@ -48,9 +49,9 @@ class JoinedIndex:
         async with self._joining:
             if self._index is not None:
                 return self._index
-            age, made = self._age, await off_loop(self._read(()))
+            age, made = self._age, await run_in_thread(self._read(()))
             while isinstance(made, Outdated):
-                age, made = self._age, await off_loop(self._read(made))
+                age, made = self._age, await run_in_thread(self._read(made))
             if age == self._age:  # else it was forgotten meanwhile: good enough for this search, not for later ones
                 self._index = made
             return made

@@ -11,7 +11,8 @@ from itertools import islice
 from typing import Any
 
 from doorward import Function
-from doorward.searching import Definitions, Reader, split_words, table, variants
+from doorward.searching import split_words
+from doorward.texts import Definitions, Reader, table, variants
 
 MAX_FIELDS, MAX_WORDS = 60, 200
 """Fields of an object, and words of a result, that are read."""

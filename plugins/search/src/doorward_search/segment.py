@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from doorward import Function
-from doorward.searching import effect, stem
+from doorward.searching import stem
+from doorward.values import effect
 from numpy.typing import NDArray
 from pydantic_core import from_json, to_json
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import anyio
 from doorward import ConfigError, Gateway, ServerError, UnknownName
-from doorward.administration import answers_of
+from doorward.administration import answers_of, some
 from doorward.configuration import module_name
 from doorward.files import write_file
-from doorward.serving import page, some
+from doorward.serving import page
 from doorward.values import in_a_line, status
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from doorward import AgentTool, ConfigError, DoorwardError, Gateway, ToolAnswer, ToolCaller, hookimpl, log
+from doorward.administration import some
 from doorward.configuration import module_name
-from doorward.serving import principal_of, some
+from doorward.serving import principal_of
 from doorward.values import in_a_line
 
 from doorward_skills.guides import Guides

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import click
 from doorward import DoorwardError, UnknownName
-from doorward.administration import nearest, open_store
+from doorward.administration import open_store
+from doorward.texts import nearest
 from doorward_cli import Project, common, print_json, say, table, tell
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from doorward import DoorwardError, Function, Gateway
-from doorward.searching import SEARCH, Related, SearchEngine, effect
+from doorward.searching import SEARCH, Related, SearchEngine
+from doorward.values import effect
 
 from doorward_testing.conformance.base import fail, only, require
 from doorward_testing.conformance.hooks import NAME, ODD_TEXTS, HookConformance

@@ -7,15 +7,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from doorward.administration import SchemaReader as Reader
 from doorward.administration import in_place_of
-from doorward.administration import schema_kinds as kinds
-from doorward.administration import schema_table as table
-from doorward.administration import schema_variants as variants
+from doorward.texts import Reader, kinds, table, variants
 
 if TYPE_CHECKING:
     from doorward import Function
-    from doorward.administration import Catalog
+    from doorward.searching import Catalog
 
 _SHOWN_NAMES = 30
 

@@ -18,7 +18,7 @@ from doorward_durable_runs.plans.change_set import grouped, planned_call
 
 if TYPE_CHECKING:
     from doorward import Client, Program
-    from doorward.administration import Catalog
+    from doorward.searching import Catalog
 
     from doorward_durable_runs.asks_approval import AsksApproval
     from doorward_durable_runs.plans.change_set import Change

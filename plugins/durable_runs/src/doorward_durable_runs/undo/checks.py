@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from doorward import Function
-from doorward.administration import nearest
+from doorward.texts import nearest
 
 from doorward_durable_runs.undo.settings import InverseSettings
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import click
-from doorward.administration import visible
+from doorward.texts import visible
 from doorward_cli import EXIT_CODES, Project, common, described, print_json, say, table
 
 from doorward_durable_runs.stored_runs import STORED_RUNS

@@ -10,7 +10,9 @@ from functools import cached_property
 from urllib.parse import urlsplit
 
 from doorward import ConfigError
-from doorward.serving import IN_URLS, Loaded, is_loopback
+from doorward.configuration import Loaded
+from doorward.serving import IN_URLS
+from doorward.values import is_loopback
 from starlette.datastructures import Headers
 
 from doorward_mcp_server.settings import HttpSettings, http_of, origin_of

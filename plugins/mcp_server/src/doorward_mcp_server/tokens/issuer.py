@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 import httpx2
 import jwt
 from doorward import ServerError
-from doorward.serving import is_loopback, seldom
+from doorward.serving import seldom
+from doorward.values import is_loopback
 from doorward_auth_kit import exchange
 from mcp.client.auth.utils import build_oauth_authorization_server_metadata_discovery_urls
 from starlette.authentication import AuthenticationError

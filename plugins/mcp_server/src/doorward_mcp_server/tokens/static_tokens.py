@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import anyio
 import anyio.to_thread
-from doorward.serving import Loaded
+from doorward.configuration import Loaded
 from mcp.server.auth.provider import AccessToken
 
 from doorward_mcp_server.tokens.client_tokens import hashed

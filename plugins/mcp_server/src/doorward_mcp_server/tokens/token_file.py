@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from doorward import ConfigError, log
-from doorward.configuration import EVERYONE, TokenSettings, config_layers, read_config, validate
+from doorward.configuration import EVERYONE, Loaded, TokenSettings, config_layers, read_config, validate
 from doorward.files import stamp
-from doorward.serving import Loaded, can_come_in
+from doorward.serving import can_come_in
 
 
 class TokenFile:

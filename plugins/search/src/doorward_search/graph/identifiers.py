@@ -9,7 +9,8 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from doorward import Function
-from doorward.searching import Reader, listed, split_words, stem, strings, table, variants
+from doorward.searching import split_words, stem
+from doorward.texts import Reader, listed, strings, table, variants
 
 from doorward_search.graph.effort import Effort
 

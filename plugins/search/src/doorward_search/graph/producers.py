@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from doorward import Function
-from doorward.searching import Definitions, Reader, effect, split_words
+from doorward.searching import split_words
+from doorward.texts import Definitions, Reader
+from doorward.values import effect
 
 from doorward_search.graph.effort import Effort
 from doorward_search.graph.identifiers import (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
 from doorward import StateError, log
-from doorward.searching import off_loop
+from doorward.administration import run_in_thread
 from doorward.values import to_its_end
 
 from doorward_search.learning.lessons import EVERYONE, FLOW, WITH, WORD, Amount, Lesson, more
@@ -137,7 +137,7 @@ class Learning:
         from doorward_search.learning.value_flow import flows
 
         try:
-            found = await off_loop(flows, record.calls)
+            found = await run_in_thread(flows, record.calls)
             known = [flow for flow in sorted(found) if self._fields.has(flow.producer, flow.field, flow.parameter)]
         except (RuntimeError, StateError):  # whoever called changes the answer that we read; or there is no catalog now
             return

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from doorward.administration import run_in_thread
 from doorward.engines import Change, Delete, Notify, Put, Store, retry, scan_all, take_over, update
-from doorward.searching import off_loop
 
 from doorward_search.learning.lessons import FLOW, FORGOTTEN_SECONDS, WITH, WORD, Amount, Lesson, more
 
@@ -50,7 +50,7 @@ class StoredLessons:
         await self._take_over()
         if (found := await self._store.get(TABLE, principal)) is None:
             return 0, []
-        return found.version, [*(await off_loop(_read, found.value)).items()]
+        return found.version, [*(await run_in_thread(_read, found.value)).items()]
 
     async def add(self, principal: str, new: Mapping[Lesson, Amount], now: float) -> tuple[int, int]:
         """Add to what was learned of a principal; and remove what is forgotten or too much. Returns: the version to

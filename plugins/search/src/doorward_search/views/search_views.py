@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 from doorward import DoorwardError
-from doorward.administration import answers_of
-from doorward.searching import off_loop
+from doorward.administration import answers_of, run_in_thread
 
 from doorward_search.views.texts import text_of
 
@@ -112,7 +111,7 @@ class SearchViews:
         texts: dict[Name, str] = {}
         for server in sorted(self._catalog.servers()):
             decode = self._catalog.stored_functions(server)
-            texts |= await off_loop(lambda decode=decode: {(f.server, f.name): text_of(f) for f in decode()})
+            texts |= await run_in_thread(lambda decode=decode: {(f.server, f.name): text_of(f) for f in decode()})
         failed = []
         for view in self._views:
             try:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from doorward import DoorwardError, ServerError
-from doorward.administration import Failures, PluginId, expected, limited
-from doorward.searching import SearchView, done, off_loop
+from doorward.administration import Failures, PluginId, expected, limited, run_in_thread
+from doorward.administration import maybe_in_thread as done
+from doorward.searching import SearchView
 from numpy.typing import NDArray
 
 from doorward_search.views.answers import packed, unpacked, vectors
@@ -92,7 +93,7 @@ class View:
         try:
             said = expected(str, await self._limited(self._driver.fingerprint, EMBED_SECONDS))
             model = hashlib.sha256(said.encode(errors="surrogatepass")).hexdigest()[:32]
-            digests = await off_loop(lambda: {name: digest(text) for name, text in texts.items()})
+            digests = await run_in_thread(lambda: {name: digest(text) for name, text in texts.items()})
             kept = await self._stored.read(self.id.name, model)
             if model != self._model:
                 self._model = model
@@ -115,10 +116,10 @@ class View:
         missing = [key for key in texts if key not in kept]
         for start in range(0, len(missing), BATCH_TEXTS):
             keys = missing[start : start + BATCH_TEXTS]
-            asked = await off_loop(self._clear, [texts[key] for key in keys])
+            asked = await run_in_thread(self._clear, [texts[key] for key in keys])
             length = len(next(iter(kept.values()))) // 2 if kept else None
             answer = await self._embed(asked, EMBED_SECONDS)
-            found = await off_loop(vectors, answer, len(asked), length)
+            found = await run_in_thread(vectors, answer, len(asked), length)
             new = {key: packed(row) for key, row in zip(keys, found, strict=True)}
             kept |= new
             await self._stored.keep(self.id.name, self._model, new)
@@ -132,7 +133,7 @@ class View:
             rows = {name: row for row, name in enumerate(found)}
             return Embedded(rows, unpacked([kept[digests[name]] for name in found]), missing)
 
-        self.known = await off_loop(joined)
+        self.known = await run_in_thread(joined)
 
     async def likeness(self, questions: Sequence[str], index: Index) -> list[Array] | None:
         """For each question how like it each function of an index is, at most 1; NaN for one that was not embedded.
@@ -181,7 +182,7 @@ class View:
         def placed() -> Array:
             return np.array([known.rows.get(index.qualified(number), -1) for number in range(index.size)], np.int64)
 
-        places = await off_loop(placed)
+        places = await run_in_thread(placed)
         self._placed = weakref.ref(index), known, places
         return places
 
