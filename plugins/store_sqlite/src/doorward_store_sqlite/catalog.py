@@ -172,6 +172,7 @@ class SqliteCatalog:
                 ) as db:  # closing undoes what is not committed
                     which = self._file.place()
                     try:
+                        db.execute("PRAGMA synchronous = NORMAL")  # a power cut may take it: it is compiled again
                         db.execute("BEGIN IMMEDIATE")  # wait for other writers now, not in the middle
                         write(db)
                         db.execute("COMMIT")
