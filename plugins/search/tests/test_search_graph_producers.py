@@ -90,6 +90,20 @@ def test_who_needs_another_id_gives_one() -> None:
     assert known["put_user", "user_id_or_name"] == ["get_user"]
 
 
+def test_who_makes_a_thing_at_its_path_chooses_its_name() -> None:
+    """A name that is new comes from nobody; what the thing belongs to exists already."""
+    known = found(
+        function("get_folders", "GET /folders", returns=PEOPLE),
+        function("get_files", "GET /folders/{folder_id}/files", "folder_id", returns=PEOPLE),
+        function("create_file", "PUT /folders/{folder_id}/files/{file_id}", "folder_id", "file_id"),
+        function("put_file", "PUT /folders/{folder_id}/files/{file_id}", "folder_id", "file_id"),
+        function("create_or_update_file", "PUT /folders/{folder_id}/files/{file_id}", "folder_id", "file_id"),
+    )
+    assert known["create_file", "folder_id"] == ["get_folders"]
+    assert ("create_file", "file_id") not in known
+    assert known["put_file", "file_id"] == known["create_or_update_file", "file_id"] == ["get_files"]
+
+
 def test_reads_by_a_guess_give_ids() -> None:
     """A search by POST is where an id comes from."""
     search = Function("s", "filter", route="POST /flows/filter", returns=PEOPLE, guessed_read=True)

@@ -42,6 +42,9 @@ _SUFFIXES = _SURE_SUFFIXES.union(
 
 _STEPS = re.compile(r"\{([^{}]+)\}|([^/{}]+)")
 _LAST_PARAMETER = re.compile(r"\{([^{}/]+)\}(?:\.\w+)?/?$")
+_MAKES, _CHANGES = frozenset(["create"]), frozenset(["update", "replace", "upsert", "modify", "edit"])
+"""Words of the name of a function that makes the thing at its path, and of one that may also change it."""
+
 _ANY_FIELD = ("id", "login", "name")
 """What identifies a thing, where a name does not say it."""
 
@@ -85,9 +88,12 @@ def needed(function: Function, reader: Reader) -> list[Needed]:
     properties = table(function.parameters.get("properties"))
     asked = strings(function.parameters.get("required"))
     before = dict(_path_parameters(function.route))
+    new = _new_name(function)
     found = []
     for name in islice((name for name in properties if name in asked), 100):
         original = function.names.get(name, name)
+        if new and new in (name, original):
+            continue
         in_path = original in before or name in before
         words = _words(original)
         if not (in_path or _SURE_SUFFIXES.intersection(words[-1:])):
@@ -106,6 +112,16 @@ def needed(function: Function, reader: Reader) -> list[Needed]:
         one = {"ids": "id"}.get(suffix, suffix)
         found.append(Needed(name, thing, (one, *also) if one else _ANY_FIELD, _is_text(kinds)))
     return found[:MAX_NEEDS]
+
+
+def _new_name(function: Function) -> str:
+    """The parameter by which a caller names what the function makes at its path (`PUT /collections/{name}`, called
+    `create_collection`): nothing has it yet, so no other function gives it. "" if there is none."""
+    words = _words(function.name)
+    if not function.route.startswith("PUT ") or not _MAKES.intersection(words) or _CHANGES.intersection(words):
+        return ""
+    last = _LAST_PARAMETER.search(_path(function.route))
+    return last[1] if last else ""
 
 
 def _without_alternatives(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
