@@ -238,9 +238,19 @@ async def _leave_to_others(
     accepting.cancel()
     requests.leaving = True
     await asyncio.sleep(PARTING_SECONDS)
-    connections.close(busy=False)
-    if drain is not None:
-        await drain()
+
+    async def part() -> None:
+        """End connections when they are not busy any more: an answer that had begun before could not say so."""
+        while True:
+            connections.close(busy=False)
+            await asyncio.sleep(PARTING_SECONDS / 10)
+
+    parting = asyncio.ensure_future(part())
+    try:
+        if drain is not None:
+            await drain()
+    finally:
+        parting.cancel()
 
 
 async def _by_http(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:

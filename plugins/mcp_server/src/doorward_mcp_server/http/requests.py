@@ -72,8 +72,8 @@ class Requests:
         if PRINCIPAL not in scope:  # it is public
             await self._app(scope, receive, send)
             return
-        if self.leaving:
-            send = _closing(send)
+        if self._siblings is not None:
+            send = self._parting(send)
         try:
             if self._over:
                 raise Refused(503, "the server is shutting down. Try again in a moment.")
@@ -98,6 +98,16 @@ class Requests:
                 await self._answered.wait()
         self._over = True
         await self.sessions.close()
+
+    def _parting(self, send: Send) -> Send:
+        """A `send` whose connection ends with the answer, if clients are to come by another one when that begins."""
+
+        async def parting(message: Message) -> None:
+            if self.leaving and message["type"] == "http.response.start":
+                message = {**message, "headers": [*message["headers"], (b"connection", b"close")]}
+            await send(message)
+
+        return parting
 
     def _posted(self) -> None:
         self._posts -= 1
@@ -195,17 +205,6 @@ class Requests:
     async def _notify(self, scope: Scope, receive: Receive, params: dict[str, Any]) -> None:
         cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
         await self._app({**scope}, _again(json.dumps(cancelled).encode(), receive), nowhere)
-
-
-def _closing(send: Send) -> Send:
-    """A `send` whose connection ends with the answer."""
-
-    async def closing(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            message = {**message, "headers": [*message["headers"], (b"connection", b"close")]}
-        await send(message)
-
-    return closing
 
 
 def _naming_run(scope: Scope, send: Send) -> Send:
