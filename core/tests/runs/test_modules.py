@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from doorward import InvalidArguments, PluginError, Refused, hookimpl
 from doorward.helping import PROGRAM_NAMES, HelperContext
-from doorward.model.program_names import NoOtherNames
+from doorward.model.program_names import ProgramNames
 from doorward.sandboxing import Aliases
 
 from ..conftest import CONFIG
@@ -91,7 +91,7 @@ async def test_a_capability_gives_programs_a_module(doorward_host: Any) -> None:
         assert [call["function"] for call in outcome.calls] == ["weather.get_forecast"]
 
 
-class Nicknames(NoOtherNames):
+class Nicknames(ProgramNames):
     """A capability for which `sky` is another name of the server `weather`."""
 
     @hookimpl

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from doorward import Capabilities, Failure, InvalidProgram, Program, Settings, Unsupported, hookimpl
 from doorward.helping import PROGRAM_NAMES
-from doorward.model.program_names import NoOtherNames
+from doorward.model.program_names import ProgramNames
 from doorward_testing.samples import CONFIG, InProcess
 
 pytestmark = pytest.mark.anyio
@@ -224,7 +224,7 @@ async def test_a_script_where_only_python_runs_is_told_so(doorward_host: Any) ->
         assert not (await gate.execute("function = 1\nlet = (")).error.hint
 
 
-class Nicknames(NoOtherNames):
+class Nicknames(ProgramNames):
     """A capability for which `sky` is another name of the server `weather`."""
 
     @hookimpl

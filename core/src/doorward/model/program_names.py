@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from doorward.model.calls import TextRule, if_repeated
 from doorward.model.errors import InvalidArguments
@@ -12,8 +12,9 @@ from doorward.model.programs import Failure
 from doorward.model.services import Service
 
 
-class ProgramNames(Protocol):
-    """What other names mean, and how such a program expects answers. Our own names never come here."""
+class ProgramNames:
+    """What other names mean, and how such a program expects answers. Our own names never come here. By itself it knows
+    no others; a plugin gives an heir as the service `PROGRAM_NAMES`."""
 
     def aliases(
         self,
@@ -26,47 +27,14 @@ class ProgramNames(Protocol):
     ) -> Aliases:
         """The aliases that a program needs, or all (`everything`). `servers` are the configured names by module name;
         `has(server, name)` says whether that server has a function of this name."""
-        ...
-
-    def text_rule(self, code: str) -> TextRule:
-        """Which answers this program gets as text: see `Call.wants_text`."""
-        ...
-
-    def functions(self, asked: Iterable[str | Mapping[str, Any]]) -> list[str]:
-        """Names of functions, as `server.function`. Raises: InvalidArguments."""
-        ...
-
-    def server(self, name: str) -> str:
-        """The server that a name means; else the first part of the name."""
-        ...
-
-    def missed_server(self, failure: Failure) -> str:
-        """The other name of a server that a program has not found, if that is why it failed; else ""."""
-        ...
-
-    def hint(self, name: str) -> str:
-        """What to do about a name that is not defined; "" if it is none of these."""
-        ...
-
-
-class NoOtherNames:
-    """Where programs have our own names alone."""
-
-    def aliases(
-        self,
-        language: str,
-        code: str,
-        servers: Mapping[str, str],
-        has: Callable[[str, str], bool],
-        *,
-        everything: bool = False,
-    ) -> Aliases:
         return Aliases()
 
     def text_rule(self, code: str) -> TextRule:
+        """Which answers this program gets as text: see `Call.wants_text`."""
         return if_repeated
 
     def functions(self, asked: Iterable[str | Mapping[str, Any]]) -> list[str]:
+        """Names of functions, as `server.function`. Raises: InvalidArguments."""
         names = []
         for name in asked:
             if not isinstance(name, str):
@@ -75,12 +43,15 @@ class NoOtherNames:
         return names
 
     def server(self, name: str) -> str:
+        """The server that a name means; else the first part of the name."""
         return name.partition(".")[0]
 
     def missed_server(self, failure: Failure) -> str:
+        """The other name of a server that a program has not found, if that is why it failed; else ""."""
         return ""
 
     def hint(self, name: str) -> str:
+        """What to do about a name that is not defined; "" if it is none of these."""
         return ""
 
 

@@ -16,7 +16,7 @@ from doorward.config.install_hints import owned
 from doorward.data.languages import JSON, PYTHON, is_script
 from doorward.model.errors import InvalidArguments, PluginError, UnknownName
 from doorward.model.names import is_plain
-from doorward.model.program_names import PROGRAM_NAMES, NoOtherNames, ProgramNames
+from doorward.model.program_names import PROGRAM_NAMES, ProgramNames
 from doorward.model.programs import Program
 from doorward.runs.discovery import told
 from doorward.runs.helper_context import ERRORS, HELPING, MODULE, UNTOLD, Helping, missing
@@ -44,7 +44,7 @@ _ERRORS_DECLARED = """export class ApiError extends Error {
 export class ToolError extends Error {}
 """
 
-_OURS = NoOtherNames()
+_OURS = ProgramNames()
 
 _MAX_DENIED = 200
 """Servers and sets of principals whose denied names are kept."""

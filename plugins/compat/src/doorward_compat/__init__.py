@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from doorward import hookimpl
 from doorward.configuration import module_name
-from doorward.helping import PROGRAM_NAMES
+from doorward.helping import PROGRAM_NAMES, ProgramNames
 
 from doorward_compat.aliases import MODELS, NO_MODEL, RUNTIME, aliases, function_names, server_meant
 
@@ -21,7 +21,7 @@ PLUGIN_API = 1
 __all__ = ["Compat"]
 
 
-class Compat:
+class Compat(ProgramNames):
     """Gives programs the module `doorward.runtime`, and is what says what other systems' names mean."""
 
     def __init__(self, context: Any = None) -> None:
