@@ -152,3 +152,23 @@ async def test_no_tick_of_a_year_is_lost_in_silence_and_none_runs_twice() -> Non
         expected = {name_of(at) for at in ticks}
         assert {id for _, id in known} <= expected
         assert len(known) + state.missed == len(expected), name
+
+
+async def test_what_passed_is_counted_and_run_at_most_once() -> None:
+    """Of the ticks that passed, the last one runs if that is asked for; those for which there is no room are missed; to
+    resume repeats none by a clock that is a little behind, and goes on by one that was put back."""
+    hourly, store, at = Schedule("0 * * * *", "UTC").between, MemoryStore(), START + 3.5 * 3600
+    for catch_up, missed, queued in ((False, 3, []), (True, 2, [name_of(START - 30 + 3 * 3600)])):
+        queue = Queue(store, str(catch_up), 1)
+        await queue.add_ticks(hourly, "hourly", START, catch_up=catch_up)
+        await queue.add_ticks(hourly, "hourly", at, catch_up=catch_up)
+        state = await queue.state()
+        assert (state.missed, state.queue) == (missed, queued)
+    await queue.add_ticks(hourly, "hourly", tick := at + 1770, catch_up=True)
+    assert (await queue.state()).missed == 3  # there is no room
+    await queue.pause(paused=False, now=tick - 5)
+    await queue.add_ticks(hourly, "hourly", tick + 5, catch_up=True)
+    assert (await queue.state()).missed == 3
+    await queue.pause(paused=False, now=START)
+    await queue.add_ticks(hourly, "hourly", START + 3600, catch_up=True)
+    assert (await queue.state()).missed == 4

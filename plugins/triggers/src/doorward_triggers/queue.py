@@ -184,12 +184,12 @@ class Queue:
         await self.change(end, lambda state: [Delete(BODIES, f"{self.name} {id}")])
 
     async def pause(self, *, paused: bool, now: float) -> None:
-        """Start nothing any more, or go on. A clock that was put back counts from now. Raises: StateError."""
+        """Start nothing any more, or go on; after a clock was put back, from now on. Raises: StateError."""
 
         def pause(state: State) -> None:
             state.paused = paused
-            if not paused:
-                state.last = min(state.last, now)
+            if not paused and state.last > now + GRACE:
+                state.last = now
 
         await self.change(pause)
 
