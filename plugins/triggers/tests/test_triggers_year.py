@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from doorward import Failure, Outcome
-from doorward.engines import MemoryStore
+from doorward.engines import MemoryStore, Put
 from doorward_triggers.queue import Queue
 from doorward_triggers.settings import TriggerSettings
 from doorward_triggers.ticks import Schedule, name_of
@@ -86,9 +86,10 @@ def test_what_is_expected_of_daylight_saving() -> None:
 
 
 @pytest.mark.slow
-async def test_no_tick_of_a_year_is_lost_in_silence_and_none_runs_twice() -> None:
+async def test_no_tick_of_a_year_is_lost_in_silence_and_none_runs_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two processes share a store for a year, are killed at their commits some hundred times, stand still for hours,
     and have their clock put back: each tick has run once, is noted as interrupted, or is counted as missed."""
+    monkeypatch.setattr("doorward_triggers.worker.BUSY_SECONDS", 0.0)
     chance, clock = random.Random(37), [START]
     store = MemoryStore(clock=lambda: clock[0])
     ran: Counter[tuple[str, str]] = Counter()
@@ -172,3 +173,28 @@ async def test_what_passed_is_counted_and_run_at_most_once() -> None:
     await queue.pause(paused=False, now=START)
     await queue.add_ticks(hourly, "hourly", START + 3600, catch_up=True)
     assert (await queue.state()).missed == 4
+
+
+async def test_one_that_finds_no_slot_tries_again_later_and_one_that_is_broken_holds_up_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A trigger whose record cannot be read is logged; what finds all slots taken waits, and is not lost at the end."""
+    monkeypatch.setattr("doorward_triggers.worker.END_SECONDS", 0.0)
+    store, tries = MemoryStore(), Counter[str]()
+
+    async def run(trigger: Trigger, params: Mapping[str, Any]) -> Outcome:
+        tries[trigger.queue.name] += 1
+        return Outcome(False, error=Failure("limit", "Busy", "no slot"))
+
+    settings = TriggerSettings(principal="local", program="p", schedule="0 0 1 1 *")
+    triggers = {name: Trigger(settings, Queue(store, name, 5)) for name in ("broken", "busy")}
+    await store.commit(Put("triggers", "broken", b"{"))
+    await triggers["busy"].queue.add_delivery("a", {"x": 1})
+    worker = Worker(store, triggers, run)
+    worker.start()
+    for _ in range(500):
+        await asyncio.sleep(0)
+    await worker.close()
+    assert tries == {"busy": 1}
+    assert (await triggers["busy"].queue.state()).queue == ["a"]
+    assert await triggers["busy"].queue.params("a") == {"x": 1}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 from doorward import DoorwardError, StateError, log
+from doorward.serving import seldom
 
 from doorward_triggers.queue import GRACE, TOPIC, Queue, State
 from doorward_triggers.ticks import Schedule
@@ -26,6 +27,9 @@ LEASE_SECONDS = 30.0
 
 POLL_SECONDS = 15.0
 """The longest pause between two looks at what waits: a clock may be put forward, a process end."""
+
+BUSY_SECONDS = 5.0
+"""The pause before what found all slots taken is tried again."""
 
 END_SECONDS = 2.0
 """Seconds in which runs that have just ended are noted when a gateway closes."""
@@ -87,28 +91,35 @@ class Worker:
                 await asyncio.sleep(POLL_SECONDS)
 
     async def look(self) -> float:
-        """Queue what is due, and begin to run what waits. Returns: seconds until the next look. Raises: StateError."""
-        now, pause = self._clock(), POLL_SECONDS
+        """Queue what is due, and begin to run what waits. Returns: seconds until the next look."""
+        pause = POLL_SECONDS
         for name, trigger in self._triggers.items():
-            state = await trigger.queue.state()
-            if trigger.schedule is not None:
-                if state.paused or now >= self._next.get(name, 0.0):
-                    await self._queue_ticks(trigger, trigger.schedule, state, now)
-                    self._next[name] = next(trigger.schedule.after(now))
-                    state = await trigger.queue.state()
-                    if state.paused:
-                        self._next.pop(name)
-                pause = min(pause, max(0.05, self._next.get(name, now + pause) - self._clock()))
-            waits = state.running or (state.queue and not state.paused)
-            if waits and name not in self._draining and self._may_run():
-                task = self._draining[name] = asyncio.ensure_future(self._drain(trigger))
-                task.add_done_callback(lambda task, name=name: self._draining.pop(name, None))  # type: ignore[misc]
+            try:
+                pause = min(pause, await self._look_at(name, trigger, self._clock()))
+            except Exception as error:  # what fails now is due later, and holds up no other
+                log.error("trigger_waits", trigger=name, why=_why(error))
+        return pause
+
+    async def _look_at(self, name: str, trigger: Trigger, now: float) -> float:
+        state, pause = await trigger.queue.state(), POLL_SECONDS
+        if trigger.schedule is not None:
+            if state.paused or now >= self._next.get(name, 0.0) or state.last > now + GRACE:
+                await self._queue_ticks(trigger, trigger.schedule, state, now)
+                self._next[name] = next(trigger.schedule.after(now))
+                state = await trigger.queue.state()
+                if state.paused:
+                    self._next.pop(name)
+            pause = max(0.05, self._next.get(name, now + pause) - self._clock())
+        waits = state.running or (state.queue and not state.paused)
+        if waits and name not in self._draining and self._may_run():
+            task = self._draining[name] = asyncio.ensure_future(self._drain(trigger))
+            task.add_done_callback(lambda task: self._draining.pop(name, None))
         return pause
 
     async def _queue_ticks(self, trigger: Trigger, schedule: Schedule, state: State, now: float) -> None:
         settings = trigger.settings
         if state.last > now + GRACE and state.schedule == settings.when:
-            log.warning("trigger_clock_back", trigger=trigger.queue.name, waits_until=state.last)
+            seldom.warning("trigger_clock_back", trigger=trigger.queue.name, waits_until=state.last)
         await trigger.queue.add_ticks(schedule.between, settings.when, now, catch_up=settings.catch_up == "last")
 
     async def _drain(self, trigger: Trigger) -> None:
@@ -121,7 +132,7 @@ class Worker:
             try:
                 while self._may_run() and (id := await trigger.queue.claim(lease, self._clock())):
                     if not await self._ran(trigger, id, lease):
-                        break
+                        await asyncio.sleep(BUSY_SECONDS)
             finally:
                 renewing.cancel()
                 with anyio.CancelScope(shield=True):
