@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from doorward import Function
+from doorward import Compiled, Function
 from doorward.administration import FunctionNotes
-from doorward_testing.samples import CONFIG
+from doorward_testing.samples import CONFIG, Weather
 
 pytestmark = pytest.mark.anyio
 
@@ -35,6 +35,22 @@ async def test_notes_of_plugins_are_comments_and_bounded(doorward_host: Any) -> 
         assert whole["text"].endswith(f"{notes}\n#   {'x' * 900}")
         [hit] = (await gate.search_functions("forecast"))["functions"][:1]
         assert hit["summary"] == "A better one"
+
+
+class Undescribed(Weather):
+    """A document that says nothing of its operations."""
+
+    async def compile(self) -> Any:
+        route = "POST /channels/{channel_id}/messages"
+        return Compiled([Function("weather", "create_message", "create_message", route=route)])
+
+
+async def test_a_hit_of_which_a_document_says_nothing_has_its_route(doorward_host: Any) -> None:
+    """An agent has something to choose by."""
+    doorward_host.install("source", "undescribed", Undescribed)
+    async with doorward_host.gateway(CONFIG.replace('"fake"', '"undescribed"')) as gate:
+        [hit] = (await gate.search_functions("message"))["functions"]
+        assert hit["summary"] == "POST /channels/{channel_id}/messages"
 
 
 async def test_a_hit_says_what_a_function_does_and_gives(doorward_host: Any) -> None:

@@ -49,8 +49,8 @@ class Views:
         return "\n".join(lines)
 
     def summary(self, function: Function) -> str:
-        """What a function does, as a plugin says, or its document."""
-        own = " ".join((function.summary or function.description)[:400].split())[:160]
+        """What a function does, as a plugin says, or its document; where that says nothing, its route."""
+        own = " ".join((function.summary or function.description or function.route)[:400].split())[:160]
         return self._notes.summary(function) or own
 
     def gives(self, function: Function) -> str:
