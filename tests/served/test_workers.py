@@ -33,7 +33,9 @@ class Worker:
     """One of them, asked by the socket that it has for the others, as a balancer would ask it."""
 
     def __init__(self, path: Path) -> None:
-        self._client = httpx2.Client(transport=httpx2.HTTPTransport(uds=str(path)), timeout=300)
+        self._folder = os.open(path.parent, os.O_RDONLY)  # paths of sockets must be short
+        short = f"/proc/self/fd/{self._folder}/{path.name}"
+        self._client = httpx2.Client(transport=httpx2.HTTPTransport(uds=short), timeout=300)
         self.id = path.stem
 
     def post(self, body: Any, session: str = "") -> httpx2.Response:
