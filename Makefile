@@ -28,7 +28,8 @@ demo: setup
 	@$(BIN)/doorward demo
 
 # What `make test` leaves out starts processes, waits or measures: nothing that it runs depends on the load of the machine.
-FIRST := -n auto --dist loadfile --no-loadscope-reorder --hypothesis-profile same -m "not slow and not alone or essential"
+# Half of its time a test waits for a thread or the disk: a small machine gets twice as many workers as it has processors.
+FIRST := -n $(shell $(PYTHON) -c 'import os; print(max(4, os.cpu_count() or 4))') --dist loadfile --no-loadscope-reorder --hypothesis-profile same -m "not slow and not alone or essential"
 
 # A file of tests stays together. Twice as many workers as a small machine has processors: most tests wait for other processes.
 WORKERS ?= 4
