@@ -41,15 +41,19 @@ _INSTRUCTIONS = re.compile(
     r"|\byou are (?:an?|the) (?:ai|assistant|agent|model)\b"
     r"|\byou must (?:always|first|now|also)\b.{0,20}\b(?:call|use|invoke|run|execute|read|open|fetch|send)\b"
     r"|\b(?:send|forward|bcc|copy|e?mail)\b.{0,60}\b(?:to|at)\b.{0,20}[\w.+-]+@[\w-]+\.\w"
-    r"|~/\.\w|\bid_rsa\b|\.ssh\b|\bmcp\.json\b"
+    r"|~/\.\w|\bid[_ ]rsa\b|\.ssh\b|\bmcp\.json\b"
+    r"|\b(?:conversation|chat) history\b|\bchain of thought\b|\ball previous messages\b"
     r"|<(?:important|system|instructions?)>(?!\s*<)",  # else it is markup of a document
     re.IGNORECASE | re.DOTALL,
 )
+_WORD_ENDS = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\U000e0000-\U000e007f]")
 
 
-def addresses_a_model(text: str) -> str:
-    """The part of a text that seems to address a model, or ""."""
+def addresses_a_model(text: str, *, is_name: bool = False) -> str:
+    """The part of a text that seems to address a model, or "". The words of a name are told apart first."""
+    if is_name:
+        text = _WORD_ENDS.sub(" ", text)
     text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))
     if (found := _INSTRUCTIONS.search(text)) is None:
         return ""
@@ -81,7 +85,7 @@ def changes(before: Mapping[str, Known], after: Mapping[str, Known]) -> list[Cha
     for name, new in after.items():
         if (old := before.get(name)) is None:
             found.append(Change("added", name, new.effect))
-            found += _instructions(name, _strings(new))
+            found += _instructions(name, _strings(new), _names(new))
         else:
             found += _between(name, old, new)
     order: tuple[Kind, ...] = (*BREAKING, "widened", "added", "text")
@@ -100,7 +104,7 @@ def _between(name: str, old: Known, new: Known) -> Iterator[Change]:
     if widened := [what for breaks, what in found if not breaks]:
         yield Change("widened", name, _listed(widened))
     was, now = _texts(old), _texts(new)
-    yield from _instructions(name, _strings(new) - _strings(old))
+    yield from _instructions(name, _strings(new) - _strings(old), _names(new) - _names(old))
     if now - was:
         yield Change("text", name, "other words")
 
@@ -110,10 +114,10 @@ def _listed(told: list[str]) -> str:
     return "; ".join([*told[:_MAX_TOLD], *more])
 
 
-def _instructions(name: str, texts: set[str]) -> Iterator[Change]:
-    for text in sorted(texts):
-        if said := addresses_a_model(text):
-            yield Change("instructions", name, json.dumps(said, ensure_ascii=False))
+def _instructions(name: str, texts: set[str], names: set[str]) -> Iterator[Change]:
+    told = {addresses_a_model(text) for text in texts} | {addresses_a_model(each, is_name=True) for each in names}
+    for said in sorted(told - {""}):
+        yield Change("instructions", name, json.dumps(said, ensure_ascii=False))
 
 
 def _texts(known: Known) -> set[str]:
@@ -134,6 +138,23 @@ def _strings(known: Known) -> set[str]:
                 waiting += several
             case str() as text:
                 found.add(text)
+            case _:
+                pass
+    return found
+
+
+def _names(known: Known) -> set[str]:
+    """The names that a document gives to a function, its parameters, the members of its results, and definitions."""
+    function = known.function
+    found, waiting = {function.name, *known.definitions}, [function.parameters, function.returns]
+    waiting += known.definitions.values()
+    while waiting:
+        match waiting.pop():
+            case dict() as schema:
+                found.update(key for key in schema if key not in _COMPARED)
+                waiting += schema.values()
+            case list() as several:
+                waiting += several
             case _:
                 pass
     return found

@@ -80,7 +80,8 @@ class Review:
         """A function with its reviewed words, and its reviewed shape unless that can be called no more. Of what it does
         the stricter holds."""
         old = self._pinned.functions[new.name]
-        if keeps_shape:
+        reached = schema_closure([new.parameters, new.returns], self._definitions.get)
+        if keeps_shape or any(addresses_a_model(name, is_name=True) for name in reached):
             shapes: list[Any] = [old.parameters, old.returns]
             definitions: Mapping[str, Any] = self._pinned.definitions
             suffix = _REVIEWED
@@ -90,7 +91,7 @@ class Review:
             definitions, suffix = self._definitions, _NEW
         for name, each in schema_closure(shapes, definitions.get).items():
             if name + suffix not in more:
-                plain = each if keeps_shape else _without_words(each, self._reviewed_words())
+                plain = each if suffix == _REVIEWED else _without_words(each, self._reviewed_words())
                 more[name + suffix] = with_references(plain, suffix)
         parameters, returns = (with_references(each, suffix) for each in shapes)
         laxer = _STRICTNESS.index(self._effect(new)) < _STRICTNESS.index(self._effect(old))
@@ -107,8 +108,8 @@ class Review:
 
 
 def _without_words(schema: Any, reviewed: set[str]) -> Any:
-    """A schema without titles, descriptions and examples that nobody has reviewed, and without values that seem to
-    address a model."""
+    """A schema without titles, descriptions and examples that nobody has reviewed, and without values and names that
+    seem to address a model."""
     if isinstance(schema, list):
         return [_without_words(each, reviewed) for each in schema]
     if not isinstance(schema, Mapping):
@@ -116,9 +117,14 @@ def _without_words(schema: Any, reviewed: set[str]) -> Any:
     kept: dict[str, Any] = {}
     for key, value in schema.items():
         if key in _BY_NAME and isinstance(value, Mapping):
-            kept[key] = {name: _without_words(each, reviewed) for name, each in value.items()}
-        elif key == "enum" and isinstance(value, list):
-            kept[key] = [each for each in value if not addresses_a_model(str(each))]
+            kept[key] = {
+                name: _without_words(each, reviewed)
+                for name, each in value.items()
+                if not addresses_a_model(name, is_name=True)
+            }
+        elif key in {"enum", "required"} and isinstance(value, list):
+            is_name = key == "required"
+            kept[key] = [each for each in value if not addresses_a_model(str(each), is_name=is_name)]
         elif key not in _WORDS or (isinstance(value, str) and value in reviewed):
             kept[key] = _without_words(value, reviewed)
     return kept
