@@ -210,6 +210,35 @@ async def test_a_client_that_reads_elsewhere(office: Any) -> None:
         await done(gate, sends("ann@office.example"), principal="ann")
 
 
+NUMBER, DATE, LIST = "{'type': 'number'}", "{'type': 'string', 'format': 'date'}", "{'enum': ['x', 'y']}"
+
+
+@pytest.mark.parametrize(
+    ("lines", "schema", "is_free"),
+    [
+        ("", LIST, False),
+        ('declassify = ["enumeration"]', LIST, True),
+        ('declassify = ["enumeration"]', NUMBER, False),
+        ('declassify = ["number", "date"]', NUMBER, True),
+        ('declassify = ["number", "date"]', DATE, True),
+        ('declassify = ["enumeration", "number", "date"]', "{'type': 'string'}", False),
+    ],
+)
+async def test_what_a_model_reads_out_of_a_mail(office: Any, lines: str, schema: str, is_free: bool) -> None:
+    """It keeps the label of the mail, but for what a rule declassifies: by the schema that the user's program asks
+    with."""
+    code = f"x = await model.ask(prompt=str(await mail.list_mails()), schema={schema})\n" + (
+        "await mail.send(to=['team' + str(x) + '@office.example'])"
+    )
+    async with office(lines) as gate:
+        if is_free:
+            await done(gate, code)
+        else:
+            assert "was computed from what" in await refused(gate, code)
+        await gate.execute(READ)
+        assert "nowhere that is known" in await refused(gate, code)  # it is not the user's
+
+
 class TestConformance(DeciderConformance):
     """What holds for every decider."""
 

@@ -99,3 +99,17 @@ def test_names_of_earlier_programs() -> None:
 def test_odd_programs(code: str) -> None:
     """They end, and nothing is claimed of them."""
     assert to(code) == {ANY}
+
+
+def test_a_bounded_answer_is_nobodys_words() -> None:
+    """Where the call says the schema itself; one that the program computes may be any."""
+    code = "mail.send(to=people.get_people(about=mail.list_mails(), schema={}))"
+    bounds = [
+        {*Flow(text, resolve, bounds=lambda function, schema: function == name).sources("mail.send", "to")}
+        for name, text in (
+            ("people.get_people", code.format("{'type': 'number'}")),
+            ("people.get_people", code.format("x")),
+            ("mail.send", code.format("{'type': 'number'}")),
+        )
+    ]
+    assert bounds == [set(), {ANY, *MAILS, *PEOPLE}, {*MAILS, *PEOPLE}]

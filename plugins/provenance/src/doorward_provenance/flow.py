@@ -9,6 +9,7 @@ import ast
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from typing import Any
 
 Sources = frozenset[str]
 """Qualified names of functions, and `ANY`."""
@@ -37,12 +38,24 @@ Resolve = Callable[[Sequence[str]], str | None]
 `None` if it begins with no server."""
 
 
+Bounds = Callable[[str, Any], bool]
+"""Whether what a function answers, when it is given a schema, is nobody's words."""
+
+
 class Flow:
     """The flow through one program in Python. `given`: names that are there before it begins, its parameters.
     `continues`: earlier programs may have left more."""
 
-    def __init__(self, code: str, resolve: Resolve, *, given: Iterable[str] = (), continues: bool = False) -> None:
-        self._resolve = resolve
+    def __init__(
+        self,
+        code: str,
+        resolve: Resolve,
+        *,
+        given: Iterable[str] = (),
+        continues: bool = False,
+        bounds: Bounds = lambda function, schema: False,
+    ) -> None:
+        self._resolve, self._bounds = resolve, bounds
         self._names: dict[str, Sources] = {}
         self._parameters: dict[str, list[str]] = {}
         self._sites: dict[str, dict[str, Sources]] = {}
@@ -261,7 +274,18 @@ class Flow:
                 for parameter in ast.walk(each.args):
                     if isinstance(parameter, ast.arg):
                         self._add(parameter.arg, given | called)
-        return called | given
+        return _NOTHING if self._is_bounded(node, called) else called | given
+
+    def _is_bounded(self, node: ast.Call, called: Sources) -> bool:
+        """Whether a call's answer is nobody's words, by the schema that stands in the call."""
+        written = [each.value for each in node.keywords if each.arg == "schema"]
+        if not written or not called or ANY in called:
+            return False
+        try:
+            schema = ast.literal_eval(written[0])
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            return False
+        return all(self._bounds(function, schema) for function in called)
 
     def _site(self, function: str, parameter: str, sources: Sources) -> None:
         site = self._sites.setdefault(function, {})

@@ -23,7 +23,7 @@ class Provenance:
         labels = Labelled(settings)
         is_tainted = context.members(settings.tainted, "[provenance] tainted")
         self._gateway: Gateway | None = None
-        self._runs = Runs(labels, is_tainted, settings.minutes * 60, self._resolve)
+        self._runs = Runs(labels, is_tainted, settings.minutes * 60, self._resolve, declassify=settings.declassify)
         self._origins = Origins(settings, labels, self._runs)
 
     @hookimpl

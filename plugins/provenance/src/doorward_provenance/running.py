@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -13,6 +13,7 @@ from typing import Any
 
 from doorward import Call, Function, Program
 
+from doorward_provenance.declassifying import Kind, is_bounded, split
 from doorward_provenance.flow import ANY, Flow, Resolve
 from doorward_provenance.labels import Labelled, Labels
 from doorward_provenance.memory import Memory
@@ -32,6 +33,7 @@ class Running:
     number: int
     own: bool
     flow: Callable[[], Flow] | None = None
+    declassify: frozenset[Kind] = frozenset()
     answered: dict[str, Labels] = field(default_factory=dict)
 
     @property
@@ -45,18 +47,25 @@ class Running:
     def answer(self, call: Call, labels: Labels, value: Any) -> None:
         """Remember an answer. What a model says may be what it was made to say by what its prompt holds: that has the
         labels of all that the prompt may hold."""
-        function = call.function
+        function, given = call.function, call.as_given
         if _ASKS_A_MODEL in function.tags:
             untrusted = labels.untrusted or self.untrusted or not self.own
-            labels = replace(labels, untrusted=untrusted, private=labels.private or self.private)
+            private = labels.private or self.private
+            if self.own and self.declassify and given.get("schema"):
+                free, value = split(value, given["schema"], self.declassify)
+                self._remember(function, Labels(private=private), free, given)
+                if not value:
+                    return
+            labels = replace(labels, untrusted=untrusted, private=private)
+        self._remember(function, labels, value, given)
+
+    def _remember(self, function: Function, labels: Labels, value: Any, given: Mapping[str, Any]) -> None:
         before = self.answered.get(function.qualified, Labels())
         self.answered[function.qualified] = replace(
             labels, untrusted=labels.untrusted or before.untrusted, private=labels.private or before.private
         )
-        given = () if labels.untrusted else leaves(call.as_given)
-        self.memory.answered(
-            function.qualified, function.server, labels, self.number, value, echoes=[each for _, each in given]
-        )
+        echoes = [] if labels.untrusted else [each for _, each in leaves(given)]
+        self.memory.answered(function.qualified, function.server, labels, self.number, value, echoes=echoes)
 
     def show(self) -> None:
         """Its author is shown what it was answered."""
@@ -79,11 +88,15 @@ class Runs:
         seconds: float,
         resolve: Resolve,
         now: Callable[[], float] = time.time,
+        declassify: Iterable[Kind] = (),
     ) -> None:
+        self._declassify = frozenset(declassify)
         self._labels, self._is_tainted, self._seconds, self._resolve = labels, is_tainted, seconds, resolve
         self._now = now
         self._memories: OrderedDict[str, Memory] = OrderedDict()
         self._under_way: dict[str, Running] = {}
+        self._models: set[str] = set()
+        """Functions that ask a model, by their qualified names, as far as any has answered."""
 
     @contextmanager
     def begun(self, program: Program) -> Iterator[None]:
@@ -91,7 +104,7 @@ class Runs:
         memory = self._memory(program.principal)
         memory.programs += 1
         own = self._is_own(program.principal, memory, program.began)
-        running = Running(memory, memory.programs, own, self._flow(program))
+        running = Running(memory, memory.programs, own, self._flow(program, own=own), self._declassify)
         if own:
             memory.say(program.code, json.dumps(program.params, ensure_ascii=False, default=str), *program.argv)
         self._under_way[program.run] = running
@@ -104,6 +117,8 @@ class Runs:
     def answered(self, call: Call, value: Any) -> None:
         """Remember what a call was answered. One that no run makes is shown to its principal at once."""
         running = self.of(call)
+        if _ASKS_A_MODEL in call.function.tags:
+            self._models.add(call.function.qualified)
         running.answer(call, self._labels.of(call.function), value)
         if call.run not in self._under_way:
             running.memory.programs += 1
@@ -116,12 +131,17 @@ class Runs:
         memory = self._memory(call.principal)
         return Running(memory, memory.programs + 1, self._is_own(call.principal, memory, 0.0))
 
-    def _flow(self, program: Program) -> Callable[[], Flow] | None:
+    def _flow(self, program: Program, *, own: bool) -> Callable[[], Flow] | None:
         """What reads the flow through a program when it is first asked for."""
         if program.language != "python":
             return None
+
+        def bounds(function: str, schema: Any) -> bool:
+            return own and function in self._models and is_bounded(schema, self._declassify)
+
+        given = "params", *program.params
         return cache(
-            lambda: Flow(program.code, self._resolve, given=("params", *program.params), continues=program.continues)
+            lambda: Flow(program.code, self._resolve, given=given, continues=program.continues, bounds=bounds)
         )
 
     def _is_own(self, principal: str, memory: Memory, began: float) -> bool:

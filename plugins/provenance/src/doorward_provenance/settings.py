@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 from doorward import Settings
 from pydantic import Field, PositiveFloat
 
+from doorward_provenance.declassifying import Kind
+
 
 class ProvenanceSettings(Settings):
     """`[provenance]`: whose words functions give, whom they reach, and what is decided where that meets."""
@@ -32,6 +34,11 @@ class ProvenanceSettings(Settings):
     )
     tainted: list[str] = Field(
         [], description='Principals whose programs never count as their user\'s: they read elsewhere, too. "@bots"'
+    )
+    declassify: list[Kind] = Field(
+        [],
+        description="What loses the label of an untrusted text when a model makes it of that: values in the answer to "
+        "the user's own program that its JSON Schema bounds so",
     )
     minutes: PositiveFloat = Field(720, description="How long it is remembered what a principal was shown")
 
