@@ -1,6 +1,6 @@
-"""How real documents change: classes of changes between releases of a directory of public APIs, and of single documents,
-and how many functions `doorward-pins` would hold. None of these changes is an attack, so that each that waits is a false
-alarm."""
+"""How real documents change: classes of changes between releases of a directory of public APIs, and of single
+documents, and how many functions `doorward-pins` would hold. None of these changes is an attack: each that waits is a
+false alarm."""
 
 from __future__ import annotations
 

@@ -73,6 +73,8 @@ WAYS = [
         ("x = await mail.list_mails()\nawait people.set_about(about=x[0]['body'])",
          "result = await people.get_about()", to("'mallory@evil.example'"))),
     Way("the same, with another replica or after a restart", False, (to("'mallory@evil.example'"),)),
+    Way("a date that the mail writes in words", True,
+        (READ, "await files.rename(file_id='f-9', title='2026-12-05')"), "on the 5th of December 2026"),
     Way("a choice among what nobody else writes", False,
         (READ, to("(await people.get_people())[-1]['reach']"))),
     Way("a choice among what the server itself gave", False,

@@ -105,7 +105,7 @@ def test_a_bounded_answer_is_nobodys_words() -> None:
     """Where the call says the schema itself; one that the program computes may be any."""
     code = "mail.send(to=people.get_people(about=mail.list_mails(), schema={}))"
     bounds = [
-        {*Flow(text, resolve, bounds=lambda function, schema: function == name).sources("mail.send", "to")}
+        {*Flow(text, resolve, bounds=lambda function, schema, name=name: function == name).sources("mail.send", "to")}
         for name, text in (
             ("people.get_people", code.format("{'type': 'number'}")),
             ("people.get_people", code.format("x")),

@@ -28,6 +28,20 @@ def test_a_value_is_found_in_each_answer_that_had_it() -> None:
     assert functions(there, "of it it 17") == []
 
 
+def test_a_date_is_found_however_it_is_written() -> None:
+    """What a text has in words, a call has as a date."""
+    there = Memory(60, lambda: 1.0)
+    for number, text in enumerate(
+        ("from the 1st to the 5th of May 2024", "on May 6, 2024 we meet there", "at 7/5/2024 or so, Ann")
+    ):
+        there.answered(f"s.f{number}", "s", UNTRUSTED, 1, {"text": text})
+    assert [functions(there, f"2024-05-0{day}") for day in (5, 6, 7, 8)] == [
+        [("s.f0", True)], [("s.f1", True)], [("s.f2", True)], []
+    ]  # fmt: skip
+    there.say("# from May 8th 2024 on")
+    assert there.was_said("2024-05-08")
+
+
 def test_what_a_trusted_answer_repeats_is_not_from_there() -> None:
     """What a call was given comes back: it has another origin."""
     there = Memory(60, lambda: 1.0)

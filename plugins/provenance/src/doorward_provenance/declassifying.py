@@ -1,4 +1,5 @@
-"""Parts of a model's answer that its schema bounds so much that they carry nobody's words: enumerations, numbers, dates.
+"""Parts of a model's answer that its schema bounds so much that they carry nobody's words: enumerations, numbers and
+dates.
 
 A rule of the operator says which of them lose the label of what the model was shown."""
 

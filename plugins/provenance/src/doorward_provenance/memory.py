@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Any
 
 from doorward_provenance.labels import Labels
-from doorward_provenance.words import HASH_BYTES, Phrases, hashes, leaves, packed, whole
+from doorward_provenance.words import HASH_BYTES, Phrases, dates, hashes, leaves, packed, whole
 
 MOST_WORDS = 200_000
 """Words and fields that are remembered of what one principal was answered, and words of what it said."""
@@ -87,7 +87,8 @@ class Answers:
                 and len(leaf) > 2 * _TEXT_WORDS
                 and len(leaf.split(None, _TEXT_WORDS)) >= _TEXT_WORDS
             ):
-                self._texts += packed([*hashes(leaf), 0])
+                for text in (leaf, *dates(leaf)):
+                    self._texts += packed([*hashes(text), 0])
         self._all.append(answer)
         self.fields += len(answer.fields)
 
@@ -143,7 +144,8 @@ class Memory:
         """Remember what the user's own program says, or the user."""
         said = Said()
         for text in texts:
-            said.phrases.add(text)
+            for each in (text, *dates(text)):
+                said.phrases.add(each)
             apart = (word.strip(".:!?") for word in _APART.split(text))
             said.short.update(whole(word) for word in apart if 0 < len(word) < _SHORT)
         self._said.append((self._now(), said))

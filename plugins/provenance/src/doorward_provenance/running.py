@@ -140,9 +140,7 @@ class Runs:
             return own and function in self._models and is_bounded(schema, self._declassify)
 
         given = "params", *program.params
-        return cache(
-            lambda: Flow(program.code, self._resolve, given=given, continues=program.continues, bounds=bounds)
-        )
+        return cache(lambda: Flow(program.code, self._resolve, given=given, continues=program.continues, bounds=bounds))
 
     def _is_own(self, principal: str, memory: Memory, began: float) -> bool:
         """Whether a program is the user's: its author had been shown nothing that strangers may have written."""

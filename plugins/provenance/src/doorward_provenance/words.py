@@ -17,6 +17,13 @@ MOST_WORDS = 50_000
 
 _WORD = re.compile(r"\w+")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff]")
+_NAMES = "jan feb mar apr may jun jul aug sep oct nov dec"
+_MONTHS = {name: number for number, name in enumerate(_NAMES.split(), 1)}
+_MONTH = rf"((?:{'|'.join(_MONTHS)})[a-z]{{0,6}})\.?"
+_DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
+_DAY_FIRST = re.compile(rf"\b{_DAY} (?:of )?{_MONTH},? (\d{{4}})\b", re.IGNORECASE)
+_MONTH_FIRST = re.compile(rf"\b{_MONTH} {_DAY},? (\d{{4}})\b", re.IGNORECASE)
+_SLASHES = re.compile(r"\b(\d{1,2})[/.](\d{1,2})[/.](\d{4})\b")
 _KEY = secrets.token_hex(8)
 HASH_BYTES = 8
 """Bytes of a hash."""
@@ -60,6 +67,20 @@ def whole(value: str | float) -> int:
 
 def _words(text: str) -> Iterator[str]:
     return (found.group() for found in _WORD.finditer(plain(text)))
+
+
+def dates(text: str) -> set[str]:
+    """The dates that a text has in words or with slashes (5th of May 2024, May 5, 2024, 5/5/2024), as `2024-05-05`.
+    Where nobody can tell which number is the month, both are there."""
+    found = set()
+    for day, month, year in _DAY_FIRST.findall(text):
+        found.add((year, month, day))
+    for month, day, year in _MONTH_FIRST.findall(text):
+        found.add((year, month, day))
+    for one, other, year in _SLASHES.findall(text):
+        found |= {(year, one, other), (year, other, one)}
+    numbered = ((year, _MONTHS.get(month[:3].lower()) or int(month), int(day)) for year, month, day in found)
+    return {f"{year}-{month:02}-{day:02}" for year, month, day in numbered if month <= 12 and day <= 31}
 
 
 def packed(numbers: list[int]) -> bytes:
