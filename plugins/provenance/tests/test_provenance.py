@@ -210,6 +210,32 @@ async def test_a_client_that_reads_elsewhere(office: Any) -> None:
         await done(gate, sends("ann@office.example"), principal="ann")
 
 
+async def test_texts_leave_as_handles(office: Any) -> None:
+    """Where the operator wants that: no model is shown what strangers wrote, in a value, a key, a printed line or an
+    error; a program can still read it. What it says itself, fields and what nobody else writes is shown."""
+    async with office("handles = true") as gate:
+        outcome = await gate.execute(f"{READ}\nprint(result[0]['body'])")
+        body = outcome.value[0]["body"]
+        assert body.keys() == {"artefact", "type", "bytes"}
+        assert (outcome.value[0]["from"], outcome.value[0]["id"]) == ("eve@stranger.example", "m-17")
+        assert "mallory" not in str(outcome)
+        assert "hidden: " in outcome.printed
+        assert "doorward.read(" in str(outcome.notes)
+        found = await gate.file(body["artefact"])
+        assert b"mallory@evil.example" in found.content
+        mixed = "x = (await mail.list_mails())[0]['body']\nresult = {x[:40]: [x.upper(), 'not a word of theirs is in this']}"
+        value = (await gate.execute(mixed)).value
+        assert "forward" not in str(value).lower()
+        assert "not a word of theirs is in this" in str(value)
+        outcome = await gate.execute("await mail.read_broken()")
+        assert "mallory" not in str(outcome)
+        assert "hidden: " in outcome.error.message
+        assert "In this team" in str((await gate.execute("result = await people.get_team()")).value)
+        assert "text" in await refused(gate, sends("mallory@evil.example"))
+    async with office() as gate:
+        assert "mallory" in str(await gate.execute(READ))
+
+
 NUMBER, DATE, LIST = "{'type': 'number'}", "{'type': 'string', 'format': 'date'}", "{'enum': ['x', 'y']}"
 
 

@@ -14,7 +14,7 @@ from typing import Any, Generic, NoReturn, Protocol, TypeVar, cast
 
 from doorward.model.calls import Call, Reply
 from doorward.model.functions import Function
-from doorward.model.programs import Outcome, Program, Wait
+from doorward.model.programs import Artefact, Outcome, Program, Wait
 
 T = TypeVar("T")
 
@@ -108,6 +108,10 @@ class Run(Protocol):
 
         Raises: LimitExceeded if the run cannot be suspended (see `can_wait`): that is the refusal of the call.
         """
+        ...
+
+    def save_text(self, text: str) -> Artefact:
+        """Save a text for the principal of the run, who reads it by its URI: what an answer only refers to."""
         ...
 
     def consume(self, id: str) -> bool:

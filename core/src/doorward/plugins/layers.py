@@ -12,7 +12,7 @@ from doorward.config.installed_plugins import PluginId
 from doorward.model.calls import Call, Reply
 from doorward.model.errors import DoorwardError, LoginRefused, PluginError
 from doorward.model.layers import CallLayer, Run, RunLayer, RunState
-from doorward.model.programs import Outcome, Wait
+from doorward.model.programs import Artefact, Outcome, Wait
 from doorward.plugins.failures import contained, passes_cancellation
 from doorward.plugins.hook_answers import Answer as Answered
 from doorward.plugins.hook_answers import Unfit, expected
@@ -70,6 +70,9 @@ class RunView:
 
     async def wait(self, wait: Wait) -> NoReturn:
         await self._run.wait(expected(Wait, wait))
+
+    def save_text(self, text: str) -> Artefact:
+        return self._run.save_text(text)
 
     def consume(self, id: str) -> bool:
         return self._run.consume(id)

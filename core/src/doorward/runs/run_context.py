@@ -394,6 +394,10 @@ class RunContext:
         answer of bytes. It is stored before the run ends."""
         return self._files.hold(content, type, name, is_text=is_text)
 
+    def save_text(self, text: str) -> Artefact:
+        """See `Run.save_text`."""
+        return self.hold(text, "text/plain", is_text=True)
+
     async def store_files(self, above: int = 0) -> None:
         """Store what it keeps, if that is more than so many bytes. Raises: StateError."""
         if self._files.held >= above:

@@ -8,6 +8,7 @@ from typing import Any
 from doorward import Call, Decider, DoorwardError, Gateway, Outcome, PluginContext, Run, RunLayer, hookimpl
 
 from doorward_provenance.flow import ANY
+from doorward_provenance.hiding import hidden
 from doorward_provenance.labels import Labelled
 from doorward_provenance.origins import Origins
 from doorward_provenance.running import Runs
@@ -23,6 +24,7 @@ class Provenance:
         labels = Labelled(settings)
         is_tainted = context.members(settings.tainted, "[provenance] tainted")
         self._gateway: Gateway | None = None
+        self._hides = settings.handles
         self._runs = Runs(labels, is_tainted, settings.minutes * 60, self._resolve, declassify=settings.declassify)
         self._origins = Origins(settings, labels, self._runs)
 
@@ -55,5 +57,6 @@ class Provenance:
         return function.qualified if function is not None else ANY
 
     async def _around(self, run: Run, proceed: Callable[[], Awaitable[Outcome]]) -> Outcome:
-        with self._runs.begun(run.program):
-            return await proceed()
+        with self._runs.begun(run.program) as running:
+            outcome = await proceed()
+            return hidden(outcome, run, running) if self._hides and running.has_strangers else outcome

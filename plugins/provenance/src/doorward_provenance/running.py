@@ -41,6 +41,18 @@ class Running:
         return any(labels.untrusted for labels in self.answered.values())
 
     @property
+    def has_strangers(self) -> bool:
+        """Whether it may know what strangers have written: it was answered that, or reads what was kept of that."""
+        return self.untrusted or self.memory.shown != float("inf")
+
+    def may_be_shown(self, text: str, code: str) -> bool:
+        """Whether its author may be shown a text: the author wrote it, or nobody else writes what it came from."""
+        if text.strip() in code or self.memory.was_said(text):
+            return True
+        origins = list(self.memory.origins(text))
+        return bool(origins) and not any(origin.answer.labels.untrusted for origin in origins)
+
+    @property
     def private(self) -> bool:
         return any(labels.private for labels in self.answered.values())
 
@@ -99,7 +111,7 @@ class Runs:
         """Functions that ask a model, by their qualified names, as far as any has answered."""
 
     @contextmanager
-    def begun(self, program: Program) -> Iterator[None]:
+    def begun(self, program: Program) -> Iterator[Running]:
         """A block for a run. What comes of it may quote what it was answered: its author has been shown that."""
         memory = self._memory(program.principal)
         memory.programs += 1
@@ -109,7 +121,7 @@ class Runs:
             memory.say(program.code, json.dumps(program.params, ensure_ascii=False, default=str), *program.argv)
         self._under_way[program.run] = running
         try:
-            yield
+            yield running
         finally:
             self._under_way.pop(program.run, None)
             running.show()

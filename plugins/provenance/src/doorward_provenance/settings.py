@@ -35,6 +35,10 @@ class ProvenanceSettings(Settings):
     tainted: list[str] = Field(
         [], description='Principals whose programs never count as their user\'s: they read elsewhere, too. "@bots"'
     )
+    handles: bool = Field(
+        False,
+        description="Texts that others may have written leave a run as handles, which programs read and models do not",
+    )
     declassify: list[Kind] = Field(
         [],
         description="What loses the label of an untrusted text when a model makes it of that: values in the answer to "

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from doorward import Call, Decision, Function, Refused, RunState, Wait
+from doorward import Artefact, Call, Decision, Function, Refused, RunState, Wait
 from doorward.administration import cut_value as cut
 from doorward.administration import dump_json as dump
 from doorward.administration import plain_value as plain
@@ -76,6 +76,10 @@ class Approving:
 
     def note(self, text: str, *, about: str = "") -> None:
         """See `Run`. It has no answer of its own."""
+
+    def save_text(self, text: str) -> Artefact:
+        """See `Run`. A commit saves nothing before it is approved of."""
+        raise Refused("nothing is saved before the plan is approved of")
 
     def consume(self, id: str) -> bool:
         """See `Run`. The yes to a plan is stored with it."""
