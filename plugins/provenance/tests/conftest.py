@@ -21,6 +21,7 @@ from doorward import (
     ServerError,
     Settings,
 )
+from doorward.engines import MemoryStore
 from doorward_testing.samples import InProcess
 
 MAIL = {
@@ -147,6 +148,21 @@ source = "office"
 servers = ["*"]
 [provenance]
 """
+
+
+@pytest.fixture
+def store(doorward_host: Any) -> MemoryStore:
+    """One store of all gateways, as a file or a database is that of several processes."""
+    there = MemoryStore()
+
+    class Shared(MemoryStore):
+        lasts = True
+
+        def __init__(self, context: Any) -> None:
+            self.__dict__ = there.__dict__
+
+    doorward_host.install("store", "shared", Shared)
+    return there
 
 
 @pytest.fixture

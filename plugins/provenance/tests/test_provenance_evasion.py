@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from .conftest import MAIL
+
 pytestmark = pytest.mark.anyio
 
 README = Path(__file__).parents[1] / "README.md"
@@ -17,12 +19,13 @@ READ = "result = await mail.list_mails()"
 
 class Way(NamedTuple):
     """Programs, one after the other; the last one makes a call that nobody but the stranger wants. `held`: a person is
-    asked about it. `mail`: more text in the mail."""
+    asked about it. `mail`: more text in the mail. `restart`: each is run by a process of its own, with one store."""
 
     what: str
     held: bool
     programs: tuple[str, ...]
     mail: str = ""
+    restart: bool = False
     lines: str = ""
 
 
@@ -72,7 +75,8 @@ WAYS = [
     Way("a text that another server stores, and gives back later", True,
         ("x = await mail.list_mails()\nawait people.set_about(about=x[0]['body'])",
          "result = await people.get_about()", to("'mallory@evil.example'"))),
-    Way("the same, with another replica or after a restart", False, (to("'mallory@evil.example'"),)),
+    Way("an address, in another process or after a restart", True, (READ, to("'mallory@evil.example'")), restart=True),
+    Way("an id, in another process or after a restart", True, (READ, deletes("'13'")), restart=True),
     Way("a date that the mail writes in words", True,
         (READ, "await files.rename(file_id='f-9', title='2026-12-05')"), "on the 5th of December 2026"),
     Way("a choice among what nobody else writes", False,
@@ -91,16 +95,17 @@ WAYS = [
 
 
 @pytest.mark.parametrize("way", WAYS, ids=[way.what for way in WAYS])
-async def test_a_way_around(office: Any, way: Way) -> None:
+async def test_a_way_around(office: Any, store: Any, way: Way) -> None:
     """A person is asked before the last program's call, or it is made: as the table says."""
-    async with office(way.lines) as gate:
-        gate.office.mails[0]["body"] += f" {way.mail}"
-        session = "new" if "session" in way.what else ""
-        for code in way.programs:
-            outcome = await gate.execute(code, session_id=session)
-            session = outcome.session_id or session
-        assert outcome.ok is not way.held, outcome.error
-        assert way.held is ("[provenance]" in str(outcome.error))
+    session = "new" if "session" in way.what else ""
+    for codes in [[code] for code in way.programs] if way.restart else [way.programs]:
+        async with office(way.lines, head='store = "shared"\n') as gate:
+            gate.office.mails[0]["body"] = f"{MAIL['body']} {way.mail}"
+            for code in codes:
+                outcome = await gate.execute(code, session_id=session)
+                session = outcome.session_id or session
+    assert outcome.ok is not way.held, outcome.error
+    assert way.held is ("[provenance]" in str(outcome.error))
 
 
 def test_the_table_in_the_readme() -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from doorward import Function
 from doorward_provenance import memory
+from doorward_provenance.flow import Flow
 from doorward_provenance.labels import Labels
 from doorward_provenance.memory import Memory
+from doorward_provenance.running import Running
 
 UNTRUSTED = Labels(untrusted=True)
 
@@ -76,3 +79,14 @@ def test_what_is_old_is_forgotten() -> None:
     there.answered("s.new", "s", UNTRUSTED, 2, ["a"])
     assert functions(there, "a") == [("s.new", False)]
     assert (there.shown, there.private_shown) == (float("inf"), False)
+
+
+def test_a_run_that_goes_on_was_answered_before() -> None:
+    """By whom, nobody knows any more: what its text shows as computed from an answer is asked about."""
+    function = Function("mail", "send", "send")
+    flows = {"mail.list_mails()": ["mail.list_mails"], "x.y": ["an earlier part of the run"], "'ann'": []}
+    for expression, found in flows.items():
+        flow = Flow(f"mail.send(to={expression})", lambda path: ".".join(path) if path[0] == "mail" else "?")
+        for goes_on in (True, False):
+            running = Running(Memory(60), 1, True, lambda flow=flow: flow, goes_on=goes_on)
+            assert [*running.sources(function, "to")] == (found if goes_on else [])

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import time
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
 from doorward_provenance.labels import Labels
-from doorward_provenance.words import HASH_BYTES, Phrases, dates, hashes, leaves, packed, whole
+from doorward_provenance.words import HASH_BYTES, Hashes, Phrases, dates, leaves, packed, unpacked
 
 MOST_WORDS = 200_000
 """Words and fields that are remembered of what one principal was answered, and words of what it said."""
@@ -22,6 +23,14 @@ _TEXT_WORDS = 4
 _SHORT = 4
 """A value with fewer characters was said only where it stood by itself: the 13 of a time of day is no number 13."""
 _APART = re.compile(r"[\s\"'`()\[\]{},;=]+")
+
+
+def encoded(content: bytes) -> str:
+    return base64.b64encode(content).decode()
+
+
+def decoded(text: str) -> bytes:
+    return base64.b64decode(text)
 
 
 @dataclass(eq=False)
@@ -60,7 +69,8 @@ class Answers:
     """The answers of one principal. A value is looked for in all at once: their texts lie behind each other, their
     fields in one table. Of texts and fields only hashes are stored."""
 
-    def __init__(self) -> None:
+    def __init__(self, hashes: Hashes) -> None:
+        self._hashes = hashes
         self._all: list[Answer] = []
         self._texts = bytearray()
         self._dropped = 0
@@ -71,26 +81,32 @@ class Answers:
         """Words and fields."""
         return len(self._texts) // HASH_BYTES + self.fields
 
-    def add(self, answer: Answer, value: Any, echoes: Iterable[Any]) -> None:
-        """Add the values of an answer, but not those that only repeat what the call was given."""
+    def add(self, answer: Answer, texts: bytes) -> None:
+        """Add an answer with its fields, and its texts."""
         answer.start = self._dropped + len(self._texts)
-        repeated = {whole(each) for each in echoes}
+        for one in answer.fields:
+            self._by_field.setdefault(one, []).append(answer)
+        self._texts += texts
+        self._all.append(answer)
+        self.fields += len(answer.fields)
+
+    def read(self, value: Any, echoes: Iterable[Any]) -> tuple[set[int], bytes]:
+        """The fields and the texts of an answer, but not those that only repeat what the call was given."""
+        repeated = {self._hashes.whole(each) for each in echoes}
+        fields, texts = set[int](), bytearray()
         for _, leaf in leaves(value):
-            one = whole(leaf)
+            one = self._hashes.whole(leaf)
             if one in repeated:
                 continue
-            if one not in answer.fields:
-                answer.fields.add(one)
-                self._by_field.setdefault(one, []).append(answer)
+            fields.add(one)
             if (
                 isinstance(leaf, str)
                 and len(leaf) > 2 * _TEXT_WORDS
                 and len(leaf.split(None, _TEXT_WORDS)) >= _TEXT_WORDS
             ):
                 for text in (leaf, *dates(leaf)):
-                    self._texts += packed([*hashes(text), 0])
-        self._all.append(answer)
-        self.fields += len(answer.fields)
+                    texts += packed([*self._hashes.words(text), 0])
+        return fields, bytes(texts)
 
     def drop(self, before: float, most: int) -> None:
         """Forget the answers from before a time, and the oldest until there are at most so many words and fields."""
@@ -113,7 +129,7 @@ class Answers:
 
     def origins(self, value: str | float) -> Iterator[Origin]:
         """The answers that had a value: in their texts, then as a field, the last first."""
-        if words := hashes(str(value)):
+        if words := self._hashes.words(str(value)):
             wanted, limit = packed(words), len(self._texts)
             while (at := self._texts.rfind(wanted, 0, limit)) >= 0:
                 if at % HASH_BYTES:
@@ -122,17 +138,20 @@ class Answers:
                 answer = self._all[bisect_right(self._all, self._dropped + at, key=attrgetter("start")) - 1]
                 yield Origin(answer, in_text=True)
                 limit = answer.start - self._dropped
-        for answer in reversed(self._by_field.get(whole(value), ())):
+        for answer in reversed(self._by_field.get(self._hashes.whole(value), ())):
             yield Origin(answer, in_text=False)
 
 
 class Memory:
     """What one principal has said and was answered. `shown` is when it was first shown what others may have written, in
-    seconds since the epoch. What is dropped for its size may be asked for no more, but has still been shown."""
+    seconds since the epoch. What is dropped for its size may be asked for no more, but has still been shown. `news` is
+    what was added since somebody took it, for those who store it (`None`: nobody does)."""
 
-    def __init__(self, seconds: float, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, seconds: float, now: Callable[[], float] = time.time, hashes: Hashes | None = None) -> None:
         self._seconds, self._now = seconds, now
-        self._answers = Answers()
+        self._hashes = hashes or Hashes()
+        self.news: list[dict[str, Any]] | None = None
+        self._answers = Answers(self._hashes)
         self._said: deque[tuple[float, Said]] = deque()
         self._words = 0
         self._look = self._now()
@@ -145,26 +164,76 @@ class Memory:
         said = Said()
         for text in texts:
             for each in (text, *dates(text)):
-                said.phrases.add(each)
+                said.phrases.add(self._hashes.words(each))
             apart = (word.strip(".:!?") for word in _APART.split(text))
-            said.short.update(whole(word) for word in apart if 0 < len(word) < _SHORT)
-        self._said.append((self._now(), said))
-        self._words += len(said)
-        self._drop()
+            said.short.update(self._hashes.whole(word) for word in apart if 0 < len(word) < _SHORT)
+        at = self._now()
+        self._add_said(at, said)
+        self._tell(at=at, said=encoded(said.phrases.packed), short=[*said.short])
 
     def answered(
         self, function: str, server: str, labels: Labels, program: int, value: Any, echoes: Iterable[Any] = ()
     ) -> None:
-        self._answers.add(Answer(function, server, labels, program, self._now(), 0), value, echoes)
-        self._drop()
+        fields, texts = self._answers.read(value, echoes)
+        at = self._now()
+        self._add_answer(Answer(function, server, labels, program, at, 0, fields), texts)
+        self._tell(
+            at=at, function=function, server=server, program=program, untrusted=labels.untrusted,
+            private=labels.private, fields=encoded(packed(fields)), texts=encoded(texts),
+        )  # fmt: skip
 
     def show(self, *, untrusted: bool, private: bool) -> None:
         """The principal is shown what a run was answered."""
         now = self._now()
+        self._show(now if untrusted else 0.0, now if private else 0.0)
+        if untrusted or private:
+            self._tell(at=now, shown=now if untrusted else 0.0, private_shown=now if private else 0.0)
+
+    def learn(self, news: Iterable[dict[str, Any]]) -> None:
+        """Remember what others stored of the same principal."""
+        for each in news:
+            at = float(each["at"])
+            if "said" in each:
+                self._add_said(at, Said(Phrases(decoded(each["said"])), set(each["short"])))
+            elif "function" in each:
+                labels = Labels(untrusted=each["untrusted"], private=each["private"])
+                fields = {*unpacked(decoded(each["fields"]))}
+                self.programs = max(self.programs, each["program"])
+                self._add_answer(
+                    Answer(each["function"], each["server"], labels, each["program"], at, 0, fields),
+                    decoded(each["texts"]),
+                )
+            else:
+                self._show(each["shown"], each["private_shown"])
+
+    def state(self) -> dict[str, float]:
+        """When it was shown what, for those who store it."""
+        first = self.shown if self.shown != float("inf") else 0.0
+        return {"first": first, "last": self._last_shown, "private": self._private_shown, "programs": self.programs}
+
+    def learn_state(self, state: Mapping[str, float]) -> None:
+        """Know what others know to have been shown."""
+        self.programs = max(self.programs, int(state["programs"]))
+        for untrusted in (state["first"], state["last"]):
+            self._show(untrusted, state["private"])
+
+    def _show(self, untrusted: float, private: float) -> None:
         if untrusted:
-            self.shown, self._last_shown = min(self.shown, now), now
-        if private:
-            self._private_shown = now
+            self.shown, self._last_shown = min(self.shown, untrusted), max(self._last_shown, untrusted)
+        self._private_shown = max(self._private_shown, private)
+
+    def _add_said(self, at: float, said: Said) -> None:
+        self._said.append((at, said))
+        self._words += len(said)
+        self._drop()
+
+    def _add_answer(self, answer: Answer, texts: bytes) -> None:
+        self._answers.add(answer, texts)
+        self._drop()
+
+    def _tell(self, **news: Any) -> None:
+        if self.news is not None:
+            self.news.append(news)
 
     @property
     def private_shown(self) -> bool:
@@ -174,8 +243,8 @@ class Memory:
     def was_said(self, value: str | float) -> bool:
         """Whether the user's own programs said it."""
         if len(str(value).strip()) < _SHORT:
-            return any(whole(value) in said.short for _, said in self._said)
-        words = hashes(str(value))
+            return any(self._hashes.whole(value) in said.short for _, said in self._said)
+        words = self._hashes.words(str(value))
         return bool(words) and any(said.phrases.has(words) for _, said in self._said)
 
     def origins(self, value: str | float) -> Iterator[Origin]:

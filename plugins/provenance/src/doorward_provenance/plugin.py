@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+import anyio
 from doorward import Call, Decider, DoorwardError, Gateway, Outcome, PluginContext, Run, RunLayer, hookimpl
 
 from doorward_provenance.flow import ANY
@@ -13,6 +14,7 @@ from doorward_provenance.labels import Labelled
 from doorward_provenance.origins import Origins
 from doorward_provenance.running import Runs
 from doorward_provenance.settings import ProvenanceSettings
+from doorward_provenance.sharing import Sharing
 
 
 class Provenance:
@@ -25,7 +27,10 @@ class Provenance:
         is_tainted = context.members(settings.tainted, "[provenance] tainted")
         self._gateway: Gateway | None = None
         self._hides = settings.handles
-        self._runs = Runs(labels, is_tainted, settings.minutes * 60, self._resolve, declassify=settings.declassify)
+        store, seconds = context.store, settings.minutes * 60
+        sharing = Sharing(store, seconds) if store is not None and store.lasts else None
+        kinds = settings.declassify
+        self._runs = Runs(labels, is_tainted, seconds, self._resolve, declassify=kinds, sharing=sharing)
         self._origins = Origins(settings, labels, self._runs)
 
     @hookimpl
@@ -57,6 +62,12 @@ class Provenance:
         return function.qualified if function is not None else ANY
 
     async def _around(self, run: Run, proceed: Callable[[], Awaitable[Outcome]]) -> Outcome:
-        with self._runs.begun(run.program) as running:
-            outcome = await proceed()
-            return hidden(outcome, run, running) if self._hides and running.has_strangers else outcome
+        principal = run.program.principal
+        await self._runs.load(principal)
+        try:
+            with self._runs.begun(run.program, goes_on=run.goes_on) as running:
+                outcome = await proceed()
+                return hidden(outcome, run, running) if self._hides and running.has_strangers else outcome
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._runs.save(principal)

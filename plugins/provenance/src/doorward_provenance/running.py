@@ -17,9 +17,11 @@ from doorward_provenance.declassifying import Kind, is_bounded, split
 from doorward_provenance.flow import ANY, Flow, Resolve
 from doorward_provenance.labels import Labelled, Labels
 from doorward_provenance.memory import Memory
-from doorward_provenance.words import leaves, parameter_of
+from doorward_provenance.sharing import Sharing
+from doorward_provenance.words import Hashes, leaves, parameter_of
 
 _MOST_PRINCIPALS = 200
+_EARLIER = "an earlier part of the run"
 _ASKS_A_MODEL = "llm"
 """The tag of functions that ask a language model."""
 
@@ -27,13 +29,14 @@ _ASKS_A_MODEL = "llm"
 @dataclass
 class Running:
     """A run: the `number`th of its principal, whether its program is the user's `own`, and the labels of the functions
-    that answered it, by their qualified names."""
+    that answered it, by their qualified names. Of one that `goes_on` nobody knows what answered it before."""
 
     memory: Memory
     number: int
     own: bool
     flow: Callable[[], Flow] | None = None
     declassify: frozenset[Kind] = frozenset()
+    goes_on: bool = False
     answered: dict[str, Labels] = field(default_factory=dict)
 
     @property
@@ -86,8 +89,12 @@ class Running:
     def sources(self, function: Function, path: str) -> dict[str, Labels]:
         """The functions whose answers may be in an argument, as far as they answered this run: by the text of its
         program, or all of them."""
-        found = {ANY} if self.flow is None else self.flow().sources(function.qualified, parameter_of(path))
-        return {name: labels for name, labels in self.answered.items() if ANY in found or name in found}
+        found = frozenset({ANY}) if self.flow is None else self.flow().sources(function.qualified, parameter_of(path))
+        known = {name: labels for name, labels in self.answered.items() if ANY in found or name in found}
+        if self.goes_on:
+            earlier = Labels(untrusted=True, private=True)
+            known |= {_EARLIER if name == ANY else name: earlier for name in found - known.keys()}
+        return known
 
 
 class Runs:
@@ -101,8 +108,11 @@ class Runs:
         resolve: Resolve,
         now: Callable[[], float] = time.time,
         declassify: Iterable[Kind] = (),
+        sharing: Sharing | None = None,
     ) -> None:
         self._declassify = frozenset(declassify)
+        self._sharing = sharing
+        self._hashes: Hashes | None = None
         self._labels, self._is_tainted, self._seconds, self._resolve = labels, is_tainted, seconds, resolve
         self._now = now
         self._memories: OrderedDict[str, Memory] = OrderedDict()
@@ -110,13 +120,30 @@ class Runs:
         self._models: set[str] = set()
         """Functions that ask a model, by their qualified names, as far as any has answered."""
 
+    async def load(self, principal: str) -> None:
+        """Learn what other processes know of a principal, and this one did before it was restarted. Raises:
+        StateError."""
+        if self._sharing is None:
+            return
+        if self._hashes is None and (key := await self._sharing.key()) and self._hashes is None:
+            self._hashes = Hashes(key)
+            before, self._memories = self._memories, OrderedDict()
+            for name, memory in before.items():  # single calls, with hashes that nobody else can read
+                self._memory(name).learn_state(memory.state())
+        await self._sharing.load(principal, self._memory(principal))
+
+    async def save(self, principal: str) -> None:
+        """Have other processes know what this one has learned of a principal."""
+        if self._sharing is not None:
+            await self._sharing.save(principal, self._memory(principal))
+
     @contextmanager
-    def begun(self, program: Program) -> Iterator[Running]:
+    def begun(self, program: Program, *, goes_on: bool = False) -> Iterator[Running]:
         """A block for a run. What comes of it may quote what it was answered: its author has been shown that."""
         memory = self._memory(program.principal)
         memory.programs += 1
         own = self._is_own(program.principal, memory, program.began)
-        running = Running(memory, memory.programs, own, self._flow(program, own=own), self._declassify)
+        running = Running(memory, memory.programs, own, self._flow(program, own=own), self._declassify, goes_on)
         if own:
             memory.say(program.code, json.dumps(program.params, ensure_ascii=False, default=str), *program.argv)
         self._under_way[program.run] = running
@@ -161,7 +188,8 @@ class Runs:
     def _memory(self, principal: str) -> Memory:
         memory = self._memories.get(principal)
         if memory is None:
-            memory = self._memories[principal] = Memory(self._seconds, self._now)
+            memory = self._memories[principal] = Memory(self._seconds, self._now, self._hashes)
+            memory.news = None if self._hashes is None else []
             if len(self._memories) > _MOST_PRINCIPALS:
                 self._memories.popitem(last=False)
         self._memories.move_to_end(principal)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import secrets
 import unicodedata
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -55,14 +56,26 @@ def parameter_of(path: str) -> str:
     return path.split(".", 1)[0].split("[", 1)[0]
 
 
-def hashes(text: str) -> list[int]:
-    """Its words as numbers that mean nothing outside of this process: a keyed hash of each."""
-    return [hash(_KEY + word) for word in islice(_words(text), MOST_WORDS)]
+class Hashes:
+    """Words as numbers that mean nothing without the key: that of this process, or one that several have."""
 
+    def __init__(self, key: bytes = b"") -> None:
+        self._keyed = hashlib.blake2b(key=key, digest_size=HASH_BYTES) if key else None
 
-def whole(value: str | float) -> int:
-    """The keyed hash of a leaf as a whole."""
-    return hash(f"{_KEY}={plain(str(value)).strip()}")
+    def words(self, text: str) -> list[int]:
+        """The keyed hash of each of its words."""
+        return [self._one(word) for word in islice(_words(text), MOST_WORDS)]
+
+    def whole(self, value: str | float) -> int:
+        """The keyed hash of a leaf as a whole."""
+        return self._one(f"={plain(str(value)).strip()}")
+
+    def _one(self, word: str) -> int:
+        if self._keyed is None:
+            return hash(_KEY + word)
+        keyed = self._keyed.copy()
+        keyed.update(word.encode(errors="surrogatepass"))
+        return int.from_bytes(keyed.digest(), "little", signed=True)
 
 
 def _words(text: str) -> Iterator[str]:
@@ -83,28 +96,33 @@ def dates(text: str) -> set[str]:
     return {f"{year}-{month:02}-{day:02}" for year, month, day in numbered if month <= 12 and day <= 31}
 
 
-def packed(numbers: list[int]) -> bytes:
+def packed(numbers: Iterable[int]) -> bytes:
     """Hashes behind each other."""
     return array("q", numbers).tobytes()
+
+
+def unpacked(numbers: bytes) -> list[int]:
+    """What was packed."""
+    return array("q", numbers).tolist()
 
 
 class Phrases:
     """Texts of which one can ask whether they have some words in a row. It holds hashes, never a text."""
 
-    def __init__(self) -> None:
-        self._packed = b""
+    def __init__(self, packed: bytes = b"") -> None:
+        self.packed = packed
 
-    def add(self, text: str) -> None:
-        """Add a text; words of two texts are never in a row."""
-        self._packed += packed([*hashes(text), 0])
+    def add(self, words: list[int]) -> None:
+        """Add the words of a text; those of two texts are never in a row."""
+        self.packed += packed([*words, 0])
 
     def __len__(self) -> int:
-        return len(self._packed) // HASH_BYTES
+        return len(self.packed) // HASH_BYTES
 
     def has(self, words: list[int]) -> bool:
         """Whether a text has these words in a row."""
         wanted = packed(words)
-        at = self._packed.find(wanted)
+        at = self.packed.find(wanted)
         while at > 0 and at % HASH_BYTES:
-            at = self._packed.find(wanted, at + 1)
+            at = self.packed.find(wanted, at + 1)
         return at >= 0
