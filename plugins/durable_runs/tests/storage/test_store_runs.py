@@ -22,7 +22,7 @@ from doorward_durable_runs.journal.journals import Journals
 from doorward_durable_runs.settings import RunSettings
 from doorward_durable_runs.storage import holders
 from doorward_durable_runs.storage.given import Given
-from doorward_durable_runs.storage.store_runs import StoreRuns
+from doorward_durable_runs.storage.store_runs import BY_TIME, StoreRuns
 from doorward_store_sqlite import SqliteStore
 
 pytestmark = pytest.mark.anyio
@@ -254,7 +254,7 @@ import asyncio
 from pathlib import Path
 from doorward import PluginContext
 from doorward_durable_runs import Given, RunSettings
-from doorward_durable_runs.storage.store_runs import StoreRuns
+from doorward_durable_runs.storage.store_runs import BY_TIME, StoreRuns
 from doorward_store_sqlite import SqliteStore
 
 async def main():
@@ -427,3 +427,53 @@ async def test_a_run_that_was_removed_stores_nothing_more(store: Store) -> None:
             await held.append([(b"S", {"n": 0})])
         await held.close()
         assert await store.names("logs") == await one.all() == []
+
+
+class Counting(MemoryStore):
+    """Counts what is read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read_rows = 0
+
+    async def get(self, table: str, key: str) -> Any:
+        self.read_rows += 1
+        return await super().get(table, key)
+
+    async def scan(self, table: str, prefix: str = "", **how: Any) -> Any:
+        found = await super().scan(table, prefix, **how)
+        self.read_rows += len(found)
+        return found
+
+
+async def test_a_page_reads_no_more_runs_than_it_shows() -> None:
+    """The newest first, of all or of a principal; what was removed is on none, and what an earlier version has stored
+    is, once a sweep has found it."""
+    store = Counting()
+    ids = [f"{number:016x}" for number in range(40)]
+    async with runs(store) as one, runs(store, durable="always") as other:
+        for number, run in enumerate(ids):
+            about = given(run, "ada" if number % 2 else "bob", created=time.time() - number)
+            await (await one.create(about, [(b"O", {"ok": True})])).close()
+        await one.close()
+        store.read_rows = 0
+        found, before = await other.page(limit=10)
+        assert [each.given.run for each in found] == ids[:10]
+        assert store.read_rows <= 20
+        found, before = await other.page(limit=10, before=before)
+        assert [each.given.run for each in found] == ids[10:20]
+        store.read_rows = 0
+        theirs, before = await other.page("bob", limit=15)
+        assert [each.given.run for each in theirs] == ids[:30:2]
+        assert store.read_rows <= 30
+        rest, end = await other.page("bob", limit=15, before=before)
+        assert ([each.given.run for each in rest], end) == (ids[30::2], None)
+        await other.remove(ids[0])
+        assert [each.given.run for each in (await other.page(limit=2))[0]] == ids[1:3]
+        for record in await store.scan(BY_TIME):
+            await store.commit(Delete(BY_TIME, record.key))
+        await store.commit(Put(BY_TIME, f"all-{0:014d}-{RUN}", b"nothing"))
+        await other.sweep()
+        found, _ = await other.page()
+        assert [each.given.run for each in found] == ids[1:]
+        assert len(await store.scan(BY_TIME)) == 2 * len(found)

@@ -23,6 +23,10 @@ RESUMABLE = {
 """States of runs that can go on, in words."""
 
 
+Place = tuple[float, str]
+"""Where a run stands among all, the newest first: when it was created, to the millisecond, and its id."""
+
+
 @dataclass(frozen=True, slots=True)
 class StoredRun:
     """A run as it is stored; of what it was given, a list has no more than it shows. `lost` says why it cannot be
@@ -78,6 +82,12 @@ class RunStore(Protocol):
 
     async def all(self, principal: str | None = None) -> list[StoredRun]:
         """The stored runs, the newest first, without their frames."""
+
+    async def page(
+        self, principal: str | None = None, *, before: Place | None = None, limit: int = 100
+    ) -> tuple[list[StoredRun], Place | None]:
+        """Some of them, those before a place: no more are read. Returns: with the place before which the next ones
+        are, if there may be any. Runs that cannot be read, or were removed meanwhile, are left out."""
 
     async def equal(self, given: Given) -> list[StoredRun]:
         """Other runs of the same program, with the same parameters, of the same principal, with their frames: those

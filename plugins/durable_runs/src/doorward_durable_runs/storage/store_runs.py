@@ -28,11 +28,18 @@ from doorward_durable_runs.storage.earlier_files import EarlierFiles
 from doorward_durable_runs.storage.frames import Frame
 from doorward_durable_runs.storage.given import Given
 from doorward_durable_runs.storage.holders import Holder
-from doorward_durable_runs.storage.run_store import RunFile, StoredRun
+from doorward_durable_runs.storage.run_store import Place, RunFile, StoredRun
 from doorward_durable_runs.storage.summaries import KINDS, RELEASING, Head, Summary
 
 TABLE = "runs"
 """The table of what became of runs. A key begins with whose run it is, and of which program."""
+
+BY_TIME = "runs by time"
+"""The table of the keys of runs, the newest first: of all of them, and of each principal."""
+
+_ALL = "all"
+_LAST_MS = 10**14 - 1
+_CHANGES_AT_ONCE = 500
 
 _FRAMES_AT_ONCE = 20
 """More of them are sealed in a thread."""
@@ -117,6 +124,21 @@ class StoreRuns:
         theirs = [each for each in found if principal is None or each.given.principal == principal]
         return sorted(theirs, key=lambda each: each.given.created, reverse=True)
 
+    async def page(
+        self, principal: str | None = None, *, before: Place | None = None, limit: int = 100
+    ) -> tuple[list[StoredRun], Place | None]:
+        await self._ready()
+        prefix = f"{_ALL if principal is None else _whose(principal)}-"
+        after = None if before is None else prefix + _place(*before)
+        places = await self.store.scan(BY_TIME, prefix, after=after, limit=limit)
+        read = [await self.store.get(TABLE, each.value.decode()) for each in places]
+        records = [each for each in read if each is not None]
+        found = [
+            each for each in await off_loop(self._listed, records, await self._living(records)) if each is not None
+        ]
+        theirs = [each for each in found if principal is None or each.given.principal == principal]
+        return theirs, _place_of(places[-1].key) if len(places) == limit else None
+
     async def equal(self, given: Given) -> list[StoredRun]:
         await self._ready()
         found: list[StoredRun] = []
@@ -138,10 +160,14 @@ class StoreRuns:
             raise _running(run)
 
     async def sweep(self, principal: str | None = None) -> None:
+        placed = (
+            await scan_all(self.store, BY_TIME) if principal is None else ()
+        )  # before: what is new since is in both
         records, theirs = await self._records(principal), dict[str, list[tuple[float, Head, Record]]]()
         living = await self._living(records)
         if principal is None:
             self._any, self._room = bool(records), {}
+            await self._mend(placed, records)
         for record in records:
             with suppress(StateError):
                 head = Head.of(record.value)
@@ -158,6 +184,17 @@ class StoreRuns:
                         if not ended:
                             self._log_forgotten(head, record)
             self._room[whose] = max(0, self.settings.most - len(left)) // 2  # others store runs of theirs, too
+
+    async def _mend(self, placed: Sequence[Record], records: Sequence[Record]) -> None:
+        """Let each run have its places by time, and no other: versions before this one gave it none."""
+        wanted, known = dict[str, str](), {each.key for each in placed}
+        for record in records:
+            with suppress(StateError):
+                wanted |= dict.fromkeys(_places(record.key, Head.of(record.value).created), record.key)
+        changes: list[Change] = [Put(BY_TIME, place, wanted[place].encode()) for place in wanted.keys() - known]
+        changes += [Delete(BY_TIME, place) for place in known - wanted.keys()]
+        for start in range(0, len(changes), _CHANGES_AT_ONCE):
+            await self.store.commit(*changes[start : start + _CHANGES_AT_ONCE])
 
     async def close(self) -> None:
         """Tell others that this process holds nothing any more."""
@@ -192,9 +229,10 @@ class StoreRuns:
         """Store a run that an earlier version has stored in a file, unless it is here."""
         summary, box = Summary(given).after(frames), self.box(given.run)
         entries = await off_loop(_packed, frames, 0, box)
-        put = Put(TABLE, self._key_of(given), summary.packed(box), expected=0)
+        key = self._key_of(given)
+        put = Put(TABLE, key, summary.packed(box), expected=0)
         with suppress(Conflict):
-            await self.store.commit(put, Append(_log(given.run), entries, 0), sync=True)
+            await self.store.commit(put, *_put_places(key, given), Append(_log(given.run), entries, 0), sync=True)
         self._any = True
 
     async def _read(self, run: str, principal: str | None) -> tuple[Summary, Sequence[Frame], Sequence[bytes], Record]:
@@ -247,8 +285,9 @@ class StoreRuns:
 
     async def _removed(self, run: str, record: Record) -> bool:
         """Remove a run, unless somebody was quicker. Returns: whether it is gone."""
+        places = [Delete(BY_TIME, place) for place in _places(record.key, Head.of(record.value).created)]
         try:
-            await self.store.commit(Delete(TABLE, record.key, expected=record.version), Forget(_log(run)))
+            await self.store.commit(Delete(TABLE, record.key, expected=record.version), Forget(_log(run)), *places)
         except Conflict:
             return False
         return True
@@ -334,6 +373,8 @@ class _Held:
         """Store entries, and the summary if it is another one. Raises: StateError."""
         is_new = summary != self._summary or not self._version or entries[0][:1] == b"K"
         put = [Put(TABLE, self._key, summary.packed(self._box), expected=self._version)] if is_new else []
+        if not self._version:
+            put += _put_places(self._key, summary.given)
         append = Append(self._log, entries, self.count)
         version = await self._runs.store.commit(*put, append, *changes, sync=self._runs.settings.sync)
         self.count += len(entries)
@@ -386,6 +427,25 @@ def _unpacked(entries: Sequence[bytes], box: Box, run: str) -> tuple[Sequence[Fr
 
 def _log(run: str) -> str:
     return f"{TABLE} {run}"
+
+
+def _places(key: str, created: float) -> tuple[str, str]:
+    """Where a run stands by time: among all, and among those of its principal."""
+    place = _place(created, key.rpartition("-")[2])
+    return f"{_ALL}-{place}", f"{key.partition('-')[0]}-{place}"
+
+
+def _put_places(key: str, given: Given) -> list[Put]:
+    return [Put(BY_TIME, place, key.encode()) for place in _places(key, given.created)]
+
+
+def _place(created: float, run: str) -> str:
+    return f"{max(0, _LAST_MS - round(created * 1000)):014d}-{run}"
+
+
+def _place_of(key: str) -> Place:
+    _, place, run = key.split("-")
+    return (_LAST_MS - int(place)) / 1000, run
 
 
 def _whose(principal: str) -> str:
