@@ -114,8 +114,13 @@ def served(doorward_host: Any) -> Serve:
     )
 
     @asynccontextmanager
-    async def serve(console: str = "link = true", more: str = "", plugins: Sequence[str] = ()) -> AsyncIterator[Served]:
-        head = CONFIG.replace("plugins = []", f"plugins = {[*plugins, 'audit_jsonl']}")
+    async def serve(
+        console: str = "link = true",
+        more: str = "",
+        plugins: Sequence[str] = (),
+        cache: str = "none",
+    ) -> AsyncIterator[Served]:
+        head = CONFIG.replace("plugins = []", f"plugins = {[*plugins, 'audit_jsonl']}").replace("none", cache)
         config = f"{head}\n[console]\n{console}\n{RULES}{more}"
         async with doorward_host.gateway(config) as gate:
             ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()

@@ -96,6 +96,8 @@ class Weather:
                 raw = b"\x00\x01" + token.encode()
                 if call.arguments.get("listed"):
                     return ["a map:", raw]
+                if kind := call.arguments.get("type"):
+                    return Reply(raw, type=kind, name=call.arguments["name"])
                 return Reply(raw, type="image/png", name=f"map-{token}.png") if call.arguments.get("map") else raw
         return {"city": call.arguments["city"], "high": 20.5}
 

@@ -22,6 +22,7 @@ from doorward.engines import Change, Conflict, Delete, MemoryStore, Put, Record,
 from doorward.sandboxing import CachedProgram
 from pydantic import Field, PositiveFloat, PositiveInt
 
+from doorward_cache_sqlite.plugin import KEPT as KEPT
 from doorward_cache_sqlite.programs import program_of, text_of
 
 if TYPE_CHECKING:

@@ -9,13 +9,14 @@ from base64 import urlsafe_b64encode
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from typing import Any, Protocol, runtime_checkable
 
 from doorward import Cache, ConfigError, Gateway, InvalidProgram, Outcome, Program, UnknownName, Unsupported, log
 from doorward.administration import Unfit, dump_json, expected, json_digest
 from doorward.sandboxing import CachedProgram, json_type
 
+from doorward_cache_sqlite.drafts import Draft, draft_of
 from doorward_cache_sqlite.saved_programs import SavedPrograms
 
 PYTHON = "python"
@@ -117,6 +118,18 @@ class KeptPrograms:
     async def forget(self, program: CachedProgram) -> None:
         """Remove a program from the cache. Raises: Unsupported, StateError."""
         await self._listing().remove(program)
+
+    async def draft(
+        self, principal: str, code_sha256: str, name: str, description: str = "", *, force: bool = False
+    ) -> Draft:
+        """The program of a run of a principal, as it would be saved. Raises: UnknownName if it is not kept (any more);
+        as `draft_of` does."""
+        for program in await self.all(principal):
+            if sha256(program.code.encode(errors="surrogatepass")).hexdigest() == code_sha256:
+                return await draft_of(self._gateway, self.saved, program, name, description, force=force)
+        raise UnknownName(
+            "its program is not kept (any more)", hint="A program that succeeded is, for an hour after its last use."
+        )
 
     def _listing(self) -> ListsPrograms:
         cache = self._made()

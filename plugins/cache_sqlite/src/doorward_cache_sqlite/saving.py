@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 import click
-from doorward import Gateway, StateError, Unsupported
+from doorward import Gateway, StateError
 from doorward.recording import RECORDINGS
 from doorward_cli import Project, common, print_json, say
 
 from doorward_cache_sqlite.command import IDS, find, with_kept
+from doorward_cache_sqlite.drafts import draft_of
 from doorward_cache_sqlite.kept_programs import KeptPrograms
-from doorward_cache_sqlite.saved_programs import PYTHON, Record
-from doorward_cache_sqlite.scripts import script
 
 _MAX_SHOWN = 20
 """Calls of a test that are shown before it is saved."""
@@ -38,23 +38,22 @@ def save(project: Project, cache_id: str, name: str, description: str, record: b
 
     async def made(kept: KeptPrograms, gate: Gateway) -> dict[str, object]:
         program = await find(kept, cache_id)
-        if program.language != PYTHON:
-            raise Unsupported(f"{cache_id} is in {program.language}: only programs in Python are saved")
-        if kept.saved.file(name).exists() and not force:
-            raise StateError(f"there is a saved program {name!r}", hint="--force replaces it.")
-        recordings = gate.services[RECORDINGS] if record else gate.services.get(RECORDINGS)
-        if record and (error := (await gate.run_cached(cache_id, principal=program.principal)).error):
-            raise StateError(f"it fails now, and is not saved: {error.message}", hint=error.hint)
-        recording = await recordings.recording(program.code, program.principal) if recordings else None
-        text = script(name, program.code, description or program.description, program.params)
-        calls = [*recordings.calls(recording)] if recordings and recording else []
+        draft = await draft_of(gate, kept.saved, program, name, description, force=force)
+        if record:
+            gate.services[RECORDINGS]  # what records it is installed
+            if (error := (await gate.run_cached(cache_id, principal=program.principal)).error) is not None:
+                raise StateError(f"it fails now, and is not saved: {error.message}", hint=error.hint)
+            draft = await draft_of(gate, kept.saved, program, name, description, force=force)
+        recorded = draft.recording is not None
         if not project.json:
-            _show(text, calls, recorded=recording is not None)
-        saved = yes or click.confirm(f"Save this as {kept.saved.file(name)}?", default=True)
+            _show(draft.text, draft.calls, recorded=recorded)
+        saved = yes or click.confirm(f"Save this as {draft.file}?", default=True)
         if saved:
-            kept.saved.save(name, text, Record(program.uses, program.functions), recording)
-        return {"saved": str(kept.saved.file(name)) if saved else None, "code": text, "calls": calls,
-                "recorded": recording is not None}  # fmt: skip
+            draft.save(kept.saved)
+        return {
+            "saved": str(draft.file) if saved else None, "code": draft.text, "calls": [*draft.calls],
+            "recorded": recorded,
+        }  # fmt: skip
 
     told = with_kept(project, made, ready=True, record=record)
     if project.json:
@@ -64,7 +63,7 @@ def save(project: Project, cache_id: str, name: str, description: str, record: b
     return 0 if told["saved"] else 1
 
 
-def _show(text: str, calls: list[str], *, recorded: bool) -> None:
+def _show(text: str, calls: Sequence[str], *, recorded: bool) -> None:
     say(text)
     if recorded:
         say("The test answers these calls as they were answered:", err=True)

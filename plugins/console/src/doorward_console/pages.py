@@ -26,7 +26,7 @@ class Pages:
             loader=PrefixLoader(loaders), autoescape=True, finalize=_finalize,
             trim_blocks=True, lstrip_blocks=True,
         )  # fmt: skip
-        self._environment.filters |= {"when": when, "as_json": as_json, "duration": duration}
+        self._environment.filters |= {"when": when, "as_json": as_json, "duration": duration, "size": size}
 
     def page(self, template: str, data: Mapping[str, Any], status: int = 200) -> Response:
         """A page."""
@@ -58,6 +58,17 @@ def when(seconds: float) -> str:
 def as_json(value: Any) -> str:
     """A value as a person reads it."""
     return json.dumps(value, ensure_ascii=False, indent=2, default=str)
+
+
+def size(bytes: int) -> str:
+    """A number of bytes in the unit that suits."""
+    return (
+        f"{bytes:,} bytes"
+        if bytes < 10_000
+        else f"{bytes / 1000:,.0f} kB"
+        if bytes < 10**7
+        else f"{bytes / 10**6:,.0f} MB"
+    )
 
 
 def duration(ms: float) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from doorward import hookspec
+from doorward import File, hookspec
 
 if TYPE_CHECKING:
     from doorward import Gateway, Principal
@@ -70,7 +70,8 @@ class Moved:
 class Panel:
     """A page below `/console`, at `name`: static, so that nothing is imported to list it.
 
-    `view` answers a question, `post` a form; both may raise a DoorwardError, which is shown (UnknownName as 404).
+    `view` answers a question, by a page or a file, `post` a form, by where to go or a page that says what came of it;
+    both may raise a DoorwardError, which is shown (UnknownName as 404).
     `template` is a file in the folder `templates` of the package `package`; it extends "doorward_console/base.html".
     `needs` is where the key of the service stands without which there is no page: "acme_costs:COSTS". `operators`: it
     is for them alone. Those with a lower `order` come first.
@@ -78,11 +79,11 @@ class Panel:
 
     name: str
     title: str
-    view: Callable[[Question], Awaitable[Found]]
+    view: Callable[[Question], Awaitable[Found | File]]
     template: str
     package: str
     order: int = 100
-    post: Callable[[Question], Awaitable[Moved]] | None = None
+    post: Callable[[Question], Awaitable[Moved | Found]] | None = None
     needs: str = ""
     operators: bool = False
 

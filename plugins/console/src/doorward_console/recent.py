@@ -3,6 +3,7 @@ those keep who are asked to."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections import OrderedDict
@@ -13,13 +14,16 @@ from typing import TYPE_CHECKING, Any
 from doorward.administration import mask_tokens
 
 if TYPE_CHECKING:
-    from doorward import Call, CallRecord, Outcome, Program
+    from doorward import Artefact, Call, CallRecord, Outcome, Program
 
 MAX_RUNS = 300
 """Runs that are remembered."""
 
 MAX_CALLS = 300
 """Calls of one run that are; the others are counted."""
+
+MAX_FILES = 20
+"""Files of one run that are."""
 
 MAX_CHARACTERS = 20_000
 """Characters of a program, of a value and of printed text that are."""
@@ -59,6 +63,8 @@ class RecentRun:
     printed: str = ""
     value: str = ""
     waits: tuple[str, ...] = ()
+    code_sha256: str = ""
+    files: tuple[Artefact, ...] = ()
     calls: list[RecentCall] = field(default_factory=list)
     more_calls: int = 0
 
@@ -84,8 +90,8 @@ class Recent:
             known.state, known.waits = "running", ()
             return
         self._runs[program.run] = RecentRun(
-            program.run, str(program.principal), _shown(program.description), _shown(program.code), program.language,
-            time.time(),
+            program.run, str(program.principal), without_tokens(program.description), without_tokens(program.code),
+            program.language, time.time(), code_sha256=hashed(program.code),
         )  # fmt: skip
         while len(self._runs) > MAX_RUNS:
             self._runs.popitem(last=False)
@@ -108,14 +114,15 @@ class Recent:
         if program.run not in self._runs:  # a guard refused it
             self.started(program)
         run = self._runs[program.run]
-        run.ms, run.executor, run.printed = round(outcome.ms, 1), outcome.executor, _shown(outcome.printed)
+        run.ms, run.executor, run.printed = round(outcome.ms, 1), outcome.executor, without_tokens(outcome.printed)
+        run.files = outcome.artefacts[:MAX_FILES]
         run.state = "waiting" if outcome.waiting else "ok" if outcome.ok else "failed"
         run.waits = tuple(outcome.waiting.what) if outcome.waiting else ()
         if outcome.error is not None:
-            run.error = _shown(f"{outcome.error.type}: {outcome.error.message}")
+            run.error = without_tokens(f"{outcome.error.type}: {outcome.error.message}")
             run.line, run.hint = outcome.error.line, outcome.error.hint or ""
         if outcome.value is not None:
-            run.value = _shown(json.dumps(outcome.value, ensure_ascii=False, indent=2, default=str))
+            run.value = shown_value(outcome.value)
 
     def find(self, run: str) -> RecentRun | None:
         """The run of an id."""
@@ -126,6 +133,16 @@ class Recent:
         return (run for run in reversed(self._runs.values()) if principal in (None, run.principal))
 
 
-def _shown(text: str) -> str:
+def shown_value(value: Any) -> str:
+    """A value as a person reads it."""
+    return without_tokens(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+
+
+def hashed(code: str) -> str:
+    """What tells a program from others, also where it is too long to be remembered."""
+    return hashlib.sha256(code.encode(errors="surrogatepass")).hexdigest()
+
+
+def without_tokens(text: str) -> str:
     """A text without what looks like a credential, and not too long."""
     return mask_tokens(text[:MAX_CHARACTERS], "[hidden]")

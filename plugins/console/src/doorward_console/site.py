@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-from doorward import LOCAL, DoorwardError, InvalidArguments, Principal, Service, UnknownName
+from doorward import LOCAL, DoorwardError, File, InvalidArguments, Principal, Service, UnknownName
 from doorward.serving import PRINCIPAL, VERIFY_TOKEN, RawSite
 from doorward.values import is_loopback
 from starlette.requests import ClientDisconnect, Request
@@ -188,9 +188,14 @@ class Site:
             if request.method == "POST":
                 if panel.post is None:
                     raise InvalidArguments("nothing can be sent to this page")
-                moved = await panel.post(question)
-                return _after(moved, as_json=as_json)
-            found = await panel.view(question)
+                answered = await panel.post(question)
+                if isinstance(answered, Moved):
+                    return _after(answered, as_json=as_json)
+                found = answered
+            elif isinstance(seen := await panel.view(question), File):
+                return _file(seen)
+            else:
+                found = seen
         except DoorwardError as error:
             status = 404 if isinstance(error, UnknownName) else 400
             found = Found({"error": str(error), "hint": error.hint or ""}, "doorward_console/error.html")
@@ -221,9 +226,13 @@ class Site:
         return request.url.scheme == "https" or url.startswith("https://")
 
 
+IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+"""Types of files that are shown on pages: none of them holds scripts."""
+
 _NOTICES = {
     "approved": "You said yes. Whoever waits goes on.",
     "denied": "You said no. The program is told so.",
+    "saved": "It is saved: agents find it by search, and run it by its name.",
     "resumed": "The run goes on.",
     "cancelled": "The run is given up.",
     "undoing": "What it wrote is being undone, by calls that are decided as all others are.",
@@ -263,6 +272,14 @@ def _after(moved: Moved, *, as_json: bool) -> Response:
         return JSONResponse({"done": moved.notice, "at": f"{ROOT}/{moved.path}".rstrip("/")})
     said = f"?said={quote(moved.notice)}" if moved.notice else ""
     return _moved(_onward(f"{ROOT}/{moved.path}".rstrip("/")) + said)
+
+
+def _file(file: File) -> Response:
+    """A file that a run left. A browser shows it if it is an image of pixels, and stores anything else."""
+    if file.type in IMAGES:
+        return Response(file.content, media_type=file.type)
+    headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(file.name or 'file', safe='')}"}
+    return Response(file.content, media_type="application/octet-stream", headers=headers)
 
 
 def _onward(path: str) -> str:

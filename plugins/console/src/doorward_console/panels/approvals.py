@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from doorward import Refused, UnknownName
 
 from doorward_console.panel import Found, Moved, Question
-from doorward_console.panels.runs import stored_run
+from doorward_console.panels.stored import stored_run
 
 if TYPE_CHECKING:
     from doorward_approvals import ApprovalRequest, Requests

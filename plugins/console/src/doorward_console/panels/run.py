@@ -1,0 +1,176 @@
+"""One run: its program, its calls, its files and its end; and what can be done with it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from doorward import DoorwardError, File, InvalidArguments, Refused, UnknownName, log
+
+from doorward_console.panel import Found, Moved, Question
+from doorward_console.panels.outcomes import as_shown
+from doorward_console.panels.stored import kept_programs, stored_outcome, stored_run, stored_runs, undoes
+from doorward_console.recent import hashed
+
+if TYPE_CHECKING:
+    from doorward import Artefact
+    from doorward_cache_sqlite.drafts import Draft
+
+    from doorward_console.recent import RecentRun
+
+_ABOUT = ("run", "principal", "description", "started", "state", "waits", "stored")
+_GOING_ON: set[asyncio.Task[Any]] = set()
+
+
+async def view(question: Question) -> Found | File:
+    """The run; a file that it left (`ID/files/N`); or the script that its program would be saved as (`ID/save`)."""
+    run, _, rest = question.rest.partition("/")
+    what, _, which = rest.partition("/")
+    if what == "files":
+        return await _file(question, run, which)
+    if what == "save":
+        draft = await _draft(question, run, question.query)
+        shown = {"run": run, "name": draft.name, "description": question.query.get("description", "")}
+        data = {"file": str(draft.file), "text": draft.text, "calls": [*draft.calls]}
+        return Found({**shown, **data, "recorded": draft.recording is not None}, "doorward_console/save.html")
+    if rest:
+        raise UnknownName("there is no such page")
+    found = await _one(question, run)
+    return Found(found, "doorward_console/run.html", live=found["run"]["state"] == "running")
+
+
+async def post(question: Question) -> Moved | Found:
+    """Let a run go on, give it up, play it again, undo it, or save its program."""
+    run, what = question.rest, question.form.get("do", "")
+    if what == "save":
+        draft = await _draft(question, run, question.form)
+        kept = kept_programs(question)
+        assert kept is not None
+        draft.save(kept.saved)
+        return Moved(f"runs/{run}", "saved")
+    stored = stored_runs(question)
+    if stored is None or not await stored_run(question, run):
+        raise UnknownName("there is no such stored run")
+    if what == "replay":
+        before = await stored_outcome(question, run)
+        outcome = await stored.replay(run)
+        same = before is not None and (before.ok, before.value) == (outcome.ok, outcome.value)
+        return Found({"run": run, "outcome": as_shown(outcome), "same": same}, "doorward_console/replayed.html")
+    if what == "resume":
+        _in_background(stored.resume(run, principal=question.visitor.whose))
+        return Moved(f"runs/{run}", "resumed")
+    if what == "undo" and (undo := undoes(question)) is not None:
+        _in_background(undo.undo(run))
+        return Moved(f"runs/{run}", "undoing")
+    if what == "cancel":
+        await stored.journals.give_up(run, question.visitor.whose)
+        return Moved(f"runs/{run}", "cancelled")
+    raise InvalidArguments("a run can be resumed, played again, given up or, by an operator, undone and saved")
+
+
+def recent_run(question: Question, run: str) -> RecentRun | None:
+    """What this process remembers of a run that the visitor may see."""
+    found = question.recent.find(run)
+    return found if found is not None and question.visitor.sees(found.principal) else None
+
+
+def recent_row(run: RecentRun) -> dict[str, Any]:
+    """A run in a list."""
+    return {
+        "run": run.run, "principal": run.principal, "description": run.description or _first_line(run.code),
+        "started": run.started, "state": run.state, "waits": [*run.waits], "ms": run.ms, "servers": run.servers,
+        "calls": len(run.calls) + run.more_calls, "error": run.error, "stored": False,
+    }  # fmt: skip
+
+
+async def _one(question: Question, run: str) -> dict[str, Any]:
+    recent, stored = recent_run(question, run), await stored_run(question, run)
+    if recent is None and not stored:
+        raise UnknownName(
+            "there is no such run (any more)", hint="[runs] of the configuration says when runs are stored."
+        )
+    about = (recent_row(recent) if recent else {}) | {key: stored[key] for key in stored if key in _ABOUT}
+    ended = None if recent else await stored_outcome(question, run)
+    end = as_shown(ended) if ended else {"printed": "", "value": "", "hint": "", "line": None, "error": "", "ms": 0.0}
+    if recent is None:
+        about |= {"error": end["error"], "ms": end["ms"]}
+    found: dict[str, Any] = {
+        "run": about, "code": recent.code if recent else stored["code"],
+        "bars": bars(recent) if recent else [], "more_calls": recent.more_calls if recent else 0,
+        "executor": recent.executor if recent else ended.executor if ended else "",
+        "files": [asdict(each) for each in _left(recent, ended)],
+        **{key: getattr(recent, key) if recent else end[key] for key in ("printed", "value", "hint", "line")},
+        "made": stored.get("made", []), "params": stored.get("params", {}), "in_words": stored.get("in_words", ""),
+        "undo": await _undo_steps(question, run) if stored else {},
+        "can_save": about["state"] == "ok" and kept_programs(question) is not None,
+    }  # fmt: skip
+    return found | {key: stored.get(key, False) for key in ("can_resume", "can_cancel", "can_replay")}
+
+
+def _left(recent: RecentRun | None, ended: Any) -> tuple[Artefact, ...]:
+    return recent.files if recent else ended.artefacts if ended else ()
+
+
+async def _file(question: Question, run: str, which: str) -> File:
+    """A file of a run. Raises: UnknownName if the visitor may not see the run, or it is gone."""
+    recent = recent_run(question, run)
+    stored = {} if recent else await stored_run(question, run)
+    files = _left(recent, await stored_outcome(question, run) if stored else None)
+    if not which.isdecimal() or int(which) >= len(files):
+        raise UnknownName("there is no such file (any more)")
+    principal = recent.principal if recent else stored["principal"]
+    return await question.gateway.file(files[int(which)].uri, principal=principal)
+
+
+async def _draft(question: Question, run: str, asked: Any) -> Draft:
+    kept = kept_programs(question)
+    if kept is None:
+        raise Refused("programs are saved by operators, where doorward-cache-sqlite keeps them")
+    recent, stored = recent_run(question, run), await stored_run(question, run)
+    if recent is None and not stored:
+        raise UnknownName("there is no such run (any more)")
+    principal = recent.principal if recent else stored["principal"]
+    code = recent.code_sha256 if recent else hashed(stored["code"])
+    return await kept.draft(principal, code, asked.get("name", "").strip(), asked.get("description", "").strip())
+
+
+async def _undo_steps(question: Question, run: str) -> dict[str, Any]:
+    """What an undo would do, if anything can be undone."""
+    undo = undoes(question)
+    try:
+        return await undo.steps(run) if undo is not None else {}
+    except DoorwardError:
+        return {}
+
+
+def bars(run: RecentRun) -> list[dict[str, Any]]:
+    """The calls of a run as bars of a timeline that is 1,000 wide."""
+    whole = max([run.ms, 1.0, *(call.at + call.ms for call in run.calls)])
+    return [
+        {
+            "function": call.function, "ms": call.ms, "at": call.at, "error": call.error, "decision": call.decision,
+            "rule": call.rule, "ok": call.ok, "bytes_out": call.bytes_out, "bytes_in": call.bytes_in,
+            "x": round(call.at / whole * 1000, 1), "width": max(4.0, round(call.ms / whole * 1000, 1)),
+            "kind": "failed" if not call.ok else "asked" if call.decision == "confirm" else "ok",
+        }
+        for call in run.calls
+    ]  # fmt: skip
+
+
+def _first_line(code: str) -> str:
+    return next((line.strip() for line in code.splitlines() if line.strip()), "")[:200]
+
+
+def _in_background(work: Coroutine[Any, Any, Any]) -> None:
+    """A run that goes on does so whether its page is looked at or not."""
+    task = asyncio.ensure_future(work)
+    _GOING_ON.add(task)
+    task.add_done_callback(_ended)
+
+
+def _ended(task: asyncio.Task[Any]) -> None:
+    _GOING_ON.discard(task)
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.warning("run_not_resumed", why=type(error).__name__)

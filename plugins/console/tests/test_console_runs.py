@@ -1,0 +1,129 @@
+"""What a page does with runs: replay, saving, files, and lists of many."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from doorward_durable_runs import STORED_RUNS, Given
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+STORED = '[runs]\ndurable = "always"\n'
+FORECAST = "city = 'Oslo'\nresult = await weather.get_forecast(city=city)"
+
+
+async def run_of(person: Any, text: str) -> str:
+    [row] = (await person.get("/console/runs.json", params={"text": text})).json()["runs"]
+    return str(row["run"])
+
+
+async def test_a_run_is_replayed(served: Any, tokens: str) -> None:
+    """On its recorded answers, by whoever sees it: nothing is sent. Its page has its end after a restart, too."""
+    async with served(more=STORED + tokens) as at:
+        assert (await at.gate.execute(FORECAST, description="Oslo today", principal="ann")).ok
+        operator, ann, bob = await at.operator(), await at.signed_in("ann"), await at.signed_in("bob")
+        run = await run_of(operator, "Oslo today")
+        calls = (await operator.get("/console/use.json")).json()["calls"]
+        for person in (operator, ann):
+            data = {"forgery": at.forgery(await person.get(f"/console/runs/{run}")), "do": "replay"}
+            played = await person.post(f"/console/runs/{run}", data=data)
+            assert played.status_code == 200
+            assert "It ended as it did then." in played.text
+            assert "20.5" in played.text
+        assert (await operator.get("/console/use.json")).json()["calls"] == calls
+        data["forgery"] = at.forgery(await bob.get("/console/runs"))
+        assert (await bob.post(f"/console/runs/{run}", data=data)).status_code == 404
+        remembered = at.gate.plugins.manager.get_plugin("console")._recent
+        remembered._runs.clear()
+        later = (await ann.get(f"/console/runs/{run}.json")).json()
+        assert "20.5" in later["value"]
+        assert (await bob.get(f"/console/runs/{run}.json")).status_code == 404
+
+
+async def test_a_program_is_saved_as_a_script(served: Any, doorward_host: Any, tokens: str) -> None:
+    """By an operator, who has seen the script and the calls of its test; no name leads out of the folder, and nobody
+    else saves."""
+    doorward_host.install_real("doorward-cache-sqlite")
+    more = STORED + tokens
+    async with served(more=more, plugins=["kept_programs"], cache="sqlite") as at:
+        assert (await at.gate.execute(FORECAST, description="Oslo today", principal="ann")).ok
+        person, ann = await at.operator(), await at.signed_in("ann")
+        run = await run_of(person, "Oslo today")
+        asked = {"name": "oslo_today", "description": "</textarea><script>x"}
+        shown = await person.get(f"/console/runs/{run}/save", params=asked)
+        assert "weather.get_forecast(city=&#39;Oslo&#39;)" in shown.text
+        assert "<script>x" not in shown.text
+        assert not (at.gate.loaded.folder / "programs").exists()
+        data = {**asked, "do": "save", "forgery": at.forgery(shown)}
+        theirs = {**data, "forgery": at.forgery(await ann.get("/console/runs"))}
+        assert (await ann.post(f"/console/runs/{run}", data=theirs)).status_code == 400
+        for name in ("../x", "a/b", "", "X", "a" * 65, "nul\0"):
+            assert (await person.post(f"/console/runs/{run}", data={**data, "name": name})).status_code == 400
+        saved = await person.post(f"/console/runs/{run}", data=data)
+        assert saved.headers["location"] == f"/console/runs/{run}?said=saved"
+        assert [file.name for file in (at.gate.loaded.folder / "programs").glob("*.py")] == ["oslo_today.py"]
+        assert (await person.post(f"/console/runs/{run}", data=data)).status_code == 400
+
+
+async def test_files_are_shown_to_whom_the_run_is(served: Any, tokens: str) -> None:
+    """An image of pixels as one; anything else is stored by the browser, never shown."""
+    async with served(more=tokens) as at:
+        for kind, name in (("image/png", "plot.png"), ("image/svg+xml", "<svg>.svg"), ("text/html", "a\r\nX: y.html")):
+            code = f"result = await weather.raw(type={kind!r}, name={name!r})"
+            assert (await at.gate.execute(code, description=kind, principal="ann")).ok
+        ann, bob = await at.signed_in("ann"), await at.signed_in("bob")
+        run = await run_of(ann, "image/png")
+        page = await ann.get(f"/console/runs/{run}")
+        assert f'<img src="/console/runs/{run}/files/0"' in page.text
+        image = await ann.get(f"/console/runs/{run}/files/0")
+        assert (image.status_code, image.headers["content-type"]) == (200, "image/png")
+        assert image.headers["x-content-type-options"] == "nosniff"
+        for path in (f"{run}/files/1", f"{run}/files/-1", f"{run}/files/x", f"{run}/files", f"{run}/other"):
+            assert (await ann.get(f"/console/runs/{path}")).status_code == 404
+        assert (await bob.get(f"/console/runs/{run}/files/0")).status_code == 404
+        for kind in ("image/svg", "text/html"):
+            file = await ann.get(f"/console/runs/{await run_of(ann, kind)}/files/0")
+            assert file.headers["content-type"] == "application/octet-stream"
+            assert file.headers["content-disposition"].startswith("attachment")
+            assert "x: y" not in str(file.headers).lower()
+
+
+async def test_a_list_reads_no_more_than_it_shows(served: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many stored runs one page; each is on one page, whether this process remembers it or not."""
+    async with served(more=STORED + "most = 1000\n") as at:
+        store = at.gate.services[STORED_RUNS].journals.store
+        now = time.time()
+        wanted = []
+        for number in range(230):
+            run = f"{number:016x}"
+            given = Given(run, "ann", "1", description=f"run {number}", created=now - number - 1, expires=now + 600)
+            held = await store.create(given, [(b"O", {"ok": number % 3 == 0})])
+            await held.close()
+            wanted.append(run)
+        assert (await at.gate.execute("result = 1", principal="ann", description="just now")).ok
+        person = await at.operator()
+        read = 0
+        get = at.gate.store.get
+
+        async def counting(table: str, key: str) -> Any:
+            nonlocal read
+            read += table == "runs"
+            return await get(table, key)
+
+        monkeypatch.setattr(at.gate.store, "get", counting)
+        found: list[str] = []
+        path = "/console/runs.json"
+        while path:
+            read = 0
+            page = (await person.get(path)).json()
+            assert read <= 51, path
+            found += [row["run"] for row in page["runs"]]
+            path = page["older"] and f"/console/runs.json?before={page['older']}"
+        assert found[1:] == wanted
+        failed = (await person.get("/console/runs.json?state=failed&principal=ann")).json()
+        assert {row["state"] for row in failed["runs"]} == {"failed"}
+        assert len(failed["runs"]) == 50
+        for odd in ("x", "-", "1e400-x", "nan-a", "9" * 50, "1-'"):
+            assert (await person.get("/console/runs", params={"before": odd})).status_code == 200
