@@ -85,7 +85,13 @@ OWNED = ("doorward.table", "doorward.server_key")
 BUILT_ON = {
     "approvals": ["doorward-durable-runs"],
     "auth_keycloak": ["doorward-auth-oauth2"],
-    "console": ["doorward-approvals", "doorward-audit-jsonl", "doorward-durable-runs", "doorward-policy-rules"],
+    "console": [
+        "doorward-approvals",
+        "doorward-audit-jsonl",
+        "doorward-cache-sqlite",
+        "doorward-durable-runs",
+        "doorward-policy-rules",
+    ],
     "http": ["doorward-json"],
     "jail": ["doorward-json"],
     "llm": ["doorward-enhance"],

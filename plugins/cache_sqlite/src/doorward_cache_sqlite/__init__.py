@@ -22,13 +22,15 @@ from doorward.engines import Change, Conflict, Delete, MemoryStore, Put, Record,
 from doorward.sandboxing import CachedProgram
 from pydantic import Field, PositiveFloat, PositiveInt
 
-from doorward_cache_sqlite.plugin import KEPT as KEPT
 from doorward_cache_sqlite.programs import program_of, text_of
+from doorward_cache_sqlite.saves_programs import SAVES, Draft, SavesPrograms
 
 if TYPE_CHECKING:
     from doorward import PluginContext
 
 PLUGIN_API = 1
+
+__all__ = ["SAVES", "Draft", "SavesPrograms", "SqliteCache", "SqliteSettings"]
 
 TABLE = "programs"
 """The table of programs. A key is a principal as JSON, and the id of a program."""

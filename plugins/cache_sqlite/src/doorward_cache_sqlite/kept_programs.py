@@ -16,8 +16,9 @@ from doorward import Cache, ConfigError, Gateway, InvalidProgram, Outcome, Progr
 from doorward.administration import Unfit, dump_json, expected, json_digest
 from doorward.sandboxing import CachedProgram, json_type
 
-from doorward_cache_sqlite.drafts import Draft, draft_of
+from doorward_cache_sqlite.drafts import draft_of
 from doorward_cache_sqlite.saved_programs import SavedPrograms
+from doorward_cache_sqlite.saves_programs import Draft
 
 PYTHON = "python"
 """The language that was the only one once."""
@@ -119,14 +120,11 @@ class KeptPrograms:
         """Remove a program from the cache. Raises: Unsupported, StateError."""
         await self._listing().remove(program)
 
-    async def draft(
-        self, principal: str, code_sha256: str, name: str, description: str = "", *, force: bool = False
-    ) -> Draft:
-        """The program of a run of a principal, as it would be saved. Raises: UnknownName if it is not kept (any more);
-        as `draft_of` does."""
+    async def draft(self, principal: str, code_sha256: str, name: str, description: str = "") -> Draft:
+        """See `SavesPrograms`."""
         for program in await self.all(principal):
             if sha256(program.code.encode(errors="surrogatepass")).hexdigest() == code_sha256:
-                return await draft_of(self._gateway, self.saved, program, name, description, force=force)
+                return await draft_of(self._gateway, self.saved, program, name, description)
         raise UnknownName(
             "its program is not kept (any more)", hint="A program that succeeded is, for an hour after its last use."
         )

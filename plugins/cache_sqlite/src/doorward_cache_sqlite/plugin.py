@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from doorward import Gateway, PluginContext, Service, hookimpl
 from doorward.sandboxing import KEPT_PROGRAMS
 
+from doorward_cache_sqlite.saves_programs import SAVES
+
 if TYPE_CHECKING:
     from doorward_cache_sqlite.kept_programs import KeptPrograms
 
@@ -29,6 +31,7 @@ class KeepsPrograms:
         self._kept = KeptPrograms(gateway)
         gateway.services.give(KEPT_PROGRAMS, self._kept)
         gateway.services.give(KEPT, self._kept)
+        gateway.services.give(SAVES, self._kept)
 
     async def close(self) -> None:
         if self._kept is not None:

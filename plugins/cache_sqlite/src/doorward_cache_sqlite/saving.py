@@ -44,15 +44,14 @@ def save(project: Project, cache_id: str, name: str, description: str, record: b
             if (error := (await gate.run_cached(cache_id, principal=program.principal)).error) is not None:
                 raise StateError(f"it fails now, and is not saved: {error.message}", hint=error.hint)
             draft = await draft_of(gate, kept.saved, program, name, description, force=force)
-        recorded = draft.recording is not None
         if not project.json:
-            _show(draft.text, draft.calls, recorded=recorded)
+            _show(draft.text, draft.calls, recorded=draft.recorded)
         saved = yes or click.confirm(f"Save this as {draft.file}?", default=True)
         if saved:
-            draft.save(kept.saved)
+            draft.save()
         return {
             "saved": str(draft.file) if saved else None, "code": draft.text, "calls": [*draft.calls],
-            "recorded": recorded,
+            "recorded": draft.recorded,
         }  # fmt: skip
 
     told = with_kept(project, made, ready=True, record=record)

@@ -11,12 +11,12 @@ from doorward import DoorwardError, File, InvalidArguments, Refused, UnknownName
 
 from doorward_console.panel import Found, Moved, Question
 from doorward_console.panels.outcomes import as_shown
-from doorward_console.panels.stored import kept_programs, stored_outcome, stored_run, stored_runs, undoes
+from doorward_console.panels.stored import saves_programs, stored_outcome, stored_run, stored_runs, undoes
 from doorward_console.recent import hashed
 
 if TYPE_CHECKING:
     from doorward import Artefact
-    from doorward_cache_sqlite.drafts import Draft
+    from doorward_cache_sqlite import Draft
 
     from doorward_console.recent import RecentRun
 
@@ -34,7 +34,7 @@ async def view(question: Question) -> Found | File:
         draft = await _draft(question, run, question.query)
         shown = {"run": run, "name": draft.name, "description": question.query.get("description", "")}
         data = {"file": str(draft.file), "text": draft.text, "calls": [*draft.calls]}
-        return Found({**shown, **data, "recorded": draft.recording is not None}, "doorward_console/save.html")
+        return Found({**shown, **data, "recorded": draft.recorded}, "doorward_console/save.html")
     if rest:
         raise UnknownName("there is no such page")
     found = await _one(question, run)
@@ -46,9 +46,7 @@ async def post(question: Question) -> Moved | Found:
     run, what = question.rest, question.form.get("do", "")
     if what == "save":
         draft = await _draft(question, run, question.form)
-        kept = kept_programs(question)
-        assert kept is not None
-        draft.save(kept.saved)
+        draft.save()
         return Moved(f"runs/{run}", "saved")
     stored = stored_runs(question)
     if stored is None or not await stored_run(question, run):
@@ -104,7 +102,7 @@ async def _one(question: Question, run: str) -> dict[str, Any]:
         **{key: getattr(recent, key) if recent else end[key] for key in ("printed", "value", "hint", "line")},
         "made": stored.get("made", []), "params": stored.get("params", {}), "in_words": stored.get("in_words", ""),
         "undo": await _undo_steps(question, run) if stored else {},
-        "can_save": about["state"] == "ok" and kept_programs(question) is not None,
+        "can_save": about["state"] == "ok" and saves_programs(question) is not None,
     }  # fmt: skip
     return found | {key: stored.get(key, False) for key in ("can_resume", "can_cancel", "can_replay")}
 
@@ -125,15 +123,15 @@ async def _file(question: Question, run: str, which: str) -> File:
 
 
 async def _draft(question: Question, run: str, asked: Any) -> Draft:
-    kept = kept_programs(question)
-    if kept is None:
+    saves = saves_programs(question)
+    if saves is None:
         raise Refused("programs are saved by operators, where doorward-cache-sqlite keeps them")
     recent, stored = recent_run(question, run), await stored_run(question, run)
     if recent is None and not stored:
         raise UnknownName("there is no such run (any more)")
     principal = recent.principal if recent else stored["principal"]
     code = recent.code_sha256 if recent else hashed(stored["code"])
-    return await kept.draft(principal, code, asked.get("name", "").strip(), asked.get("description", "").strip())
+    return await saves.draft(principal, code, asked.get("name", "").strip(), asked.get("description", "").strip())
 
 
 async def _undo_steps(question: Question, run: str) -> dict[str, Any]:

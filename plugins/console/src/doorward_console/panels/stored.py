@@ -9,7 +9,7 @@ from doorward import DoorwardError, Outcome
 from doorward_console.panel import Question
 
 if TYPE_CHECKING:
-    from doorward_cache_sqlite.kept_programs import KeptPrograms
+    from doorward_cache_sqlite import SavesPrograms
     from doorward_durable_runs import StoredRun, StoredRuns, UndoesRuns
 
 
@@ -33,15 +33,15 @@ def undoes(question: Question) -> UndoesRuns | None:
     return question.gateway.services.get(UNDOES)
 
 
-def kept_programs(question: Question) -> KeptPrograms | None:
+def saves_programs(question: Question) -> SavesPrograms | None:
     """What saves programs as scripts, beside the configuration: for operators alone."""
     if not question.visitor.is_operator:
         return None
     try:
-        from doorward_cache_sqlite import KEPT
+        from doorward_cache_sqlite import SAVES
     except ModuleNotFoundError:
         return None
-    return question.gateway.services.get(KEPT)
+    return question.gateway.services.get(SAVES)
 
 
 def stored_row(stored: StoredRun) -> dict[str, Any]:
