@@ -117,6 +117,12 @@ reference: setup
 site: setup
 	$(BIN)/python docs/site/build.py
 
+# The recordings and the chart of the pages, made anew: tests compare what they say.
+.PHONY: pictures
+pictures: setup
+	$(BIN)/python docs/pictures/record.py
+	$(BIN)/python docs/pictures/draw.py
+
 # What changes/ says, as the next release will: shown, or with VERSION=0.2.0 written into CHANGELOG.md.
 .PHONY: changelog
 changelog: setup

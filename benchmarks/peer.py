@@ -40,8 +40,8 @@ async def run(folder: Path) -> None:
 
             programs = {"1+1": ("1+1", "return 1+1", 200)}
             programs |= {
-                f"{n} call{'s' * (n > 1)}": (ONE_BY_ONE.format(count=n), THEIRS.format(count=n), r)
-                for n, r in ((1, 60), (10, 40), (100, 15))
+                f"{n:,} call{'s' * (n > 1)}": (ONE_BY_ONE.format(count=n), THEIRS.format(count=n), r)
+                for n, r in ((1, 60), (10, 40), (100, 15), (1_000, 5))
             }
             for name, (code, their_code, rounds) in programs.items():
                 sides = {"doorward": lambda c=code: doorward(c), "fastmcp": lambda c=their_code: fastmcp(c)}

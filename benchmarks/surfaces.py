@@ -20,6 +20,8 @@ COUNTS = (1, 3, 10, 30)
 """Calls in a task."""
 
 DOCUMENTS = ("github.json.zst", "box.json.zst", "figma.yaml.zst", "asana.yaml.zst")
+DIRECT = (100, 1_000)
+"""Functions of the first of them that are tools."""
 CARDS = 75
 """Functions of a document whose cards are counted."""
 
@@ -38,6 +40,7 @@ async def run(folder: Path) -> None:
     specs = Path(os.environ.get("DOORWARD_SPECS", "-"))
     if specs.is_dir():
         await _cards(folder / "cards", {f"s{n}": str(specs / name) for n, name in enumerate(DOCUMENTS)})
+        await _direct(folder / "direct", str(specs / DOCUMENTS[0]))
     else:
         print("Cards were left out: set DOORWARD_SPECS to the folder of specifications.\n")
 
@@ -87,6 +90,27 @@ async def _cards(folder: Path, specs: dict[str, str]) -> None:
     print(f"### How to describe a function: {len(found['card for calls'])} of {len(specs)} documents")
     rows = [[name, *(f"{n:,.0f}" for n in (sum(v) / len(v), median(v), max(v)))] for name, v in found.items()]
     table(["form", "mean", "median", "most"], rows)
+
+
+async def _direct(folder: Path, spec: str) -> None:
+    """What a client sends with each request that has functions as tools, beside a Doorward before as many."""
+    rows = []
+    for count in DIRECT:
+        project = Project(folder / str(count), openapi({"github": spec}))
+        project.compile()
+        async with Gateway.open(project.config, compile=False) as gate:
+            functions = [*gate.catalog.functions("github")][:count]
+            direct = 0.0
+            for function in functions:
+                tool = function_tool(function, lambda name: gate.catalog.definition("github", name))
+                direct += _tokens([function.qualified, tool.description, tool.input_schema])
+        async with connected(project.serve) as client:
+            listed = (await client.list_tools()).tools
+            ours = _tokens([[tool.name, tool.description, tool.input_schema] for tool in listed])
+            ours += len((client.instructions or "").encode()) / 4
+        rows.append([f"{len(functions):,}", f"{direct:,.0f}", f"{ours:,.0f}", f"{direct / ours:,.0f} ×"])
+    print("### Functions of GitHub as tools")
+    table(["functions", "each a tool", "Doorward, with instructions", "ratio"], rows)
 
 
 def _tokens(value: Any) -> float:

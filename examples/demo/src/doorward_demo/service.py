@@ -1,7 +1,7 @@
 """The demo's HTTP API: a small lending library on loopback, its data in memory, an API key before every answer.
 
-Run as `python -m doorward_demo.service`, with the key in `DEMO_API_KEY`. The first line on stdout is the base URL; it
-ends when its standard input does, so that it never outlives whoever started it.
+Run as `python -m doorward_demo.service [PORT]`, with the key in `DEMO_API_KEY`. The first line on stdout is the base
+URL; it ends when its standard input does, so that it never outlives the process that started it.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def application(key: str) -> Starlette:
 
 
 def main() -> None:
-    listener = socket.create_server(("127.0.0.1", 0))
+    listener = socket.create_server(("127.0.0.1", int(sys.argv[1]) if sys.argv[1:] else 0))
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # asyncio does so only for sockets that name TCP
     server = uvicorn.Server(
         uvicorn.Config(application(os.environ["DEMO_API_KEY"]), log_level="warning", timeout_graceful_shutdown=1)

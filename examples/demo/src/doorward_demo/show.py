@@ -42,9 +42,8 @@ class Screen:
         given = ", ".join(f"{name}=…" if name == "code" else f"{name}={value!r}" for name, value in arguments.items())
         self._console.print(Padding(f"[yellow]→ {tool}[/]({escape(given)})", (0, 0, 0, 2)))
         if code:
-            self._console.print(
-                Padding(Syntax(code.rstrip(), "python", background_color="default", word_wrap=True), (0, 0, 0, 4))
-            )
+            shown = Syntax(code.rstrip(), "python", theme="ansi_dark", background_color="default", word_wrap=True)
+            self._console.print(Padding(shown, (0, 0, 0, 4)))  # in the terminal's own colours, on light and dark
         self._console.print("  [yellow]←[/]")
 
     def end(self, told: Told) -> None:
