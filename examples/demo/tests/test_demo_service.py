@@ -14,6 +14,8 @@ import httpx2
 import pytest
 from doorward_demo import data
 
+pytestmark = pytest.mark.slow
+
 KEY = "demo-key-of-the-tests"
 
 
@@ -35,7 +37,6 @@ def api() -> Iterator[httpx2.Client]:
     assert process.returncode == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("headers", [{}, {"X-Api-Key": ""}, {"X-Api-Key": KEY + "x"}])
 def test_without_the_key_every_path_answers_401(api: httpx2.Client, headers: dict[str, str]) -> None:
     """A missing or wrong key is refused as problem+json."""
@@ -92,7 +93,6 @@ def test_a_repeated_loan_is_one_loan(api: httpx2.Client) -> None:
     assert (answers[-1], set(answers)) == (409, {201, 409}) or set(answers) == {409}
 
 
-@pytest.mark.slow
 def test_the_document_describes_every_route(api: httpx2.Client) -> None:
     """The OpenAPI document is served to everybody and has exactly the service's operations."""
     from doorward_demo.library import Library
