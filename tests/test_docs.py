@@ -402,6 +402,7 @@ SECTIONS = {
     "## `[servers.NAME]`": (models.ServerSettings, "DOORWARD_SERVERS__NAME__"),
     "## `[policy]`": (models.PolicySettings, "DOORWARD_POLICY__"),
     "## `[approvals]`": (ApprovalSettings, "DOORWARD_APPROVALS__"),
+    "## `[endpoints.NAME]`": (models.EndpointSettings, "DOORWARD_ENDPOINTS__NAME__"),
     "## `[principals.NAME]`": (models.PrincipalSettings, "DOORWARD_PRINCIPALS__NAME__"),
     "## `[clients.NAME]`": (ClientSettings, "DOORWARD_CLIENTS__NAME__"),
     "## `[limits]`": (models.LimitSettings, "DOORWARD_LIMITS__"),

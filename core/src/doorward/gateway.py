@@ -31,6 +31,7 @@ from doorward.config import config
 from doorward.config.config import Loaded
 from doorward.config.installed_plugins import Index
 from doorward.config.layers import find_index
+from doorward.config.settings import Surface
 from doorward.host.background_tasks import background_tasks
 from doorward.host.memory_store import MemoryStore
 from doorward.host.processes import Process
@@ -96,7 +97,7 @@ class Gateway:
         self.servers = Servers(loaded, plugins, self.catalog, self.principals, self.state, store)
         self.compiler = Compiler(self.servers, self.catalog, plugins, self.secrets)
         self.executors = Executors(loaded, plugins, self.state)
-        self.languages = Languages(self.executors, without_code=self.config.surface == "calls")
+        self.languages = Languages(self.executors, lambda principal: self.surface(principal) == "calls")
         policy = Policy(loaded, self.principals, self.servers.upstreams)
         policy.use(Deciders(plugins))
         functions = FunctionLookup(self.catalog, self.servers, policy, self.search_engine)
@@ -112,15 +113,19 @@ class Gateway:
         self.readiness = Readiness()
         rate = RateLimit(self.limits.rate, lasting if shared else None)
         self.admission = Admission(
-            self.limits, self.artefacts, self.broker.withholding, plugins, self.readiness, rate, self.principals.known
+            self.limits, self.artefacts, self.broker.withholding, plugins, self.readiness, rate, self.principals
         )
         self.execution = Execution(
-            self.limits, self.admission, Runs(self.executors, plugins, self.secrets, self.services), self._sessions,
+            self.admission, Runs(self.executors, plugins, self.secrets, self.services), self._sessions,
             self.broker, self.modules, self.artefacts, self.languages, self.ready, self.services,
         )  # fmt: skip
         plugins.hook.gateway_made(gateway=self)
         self.catalog.texts = self.services.get(TEXTS) or self.catalog.texts
         self.chain()  # layers that cannot be put in order stop the start
+
+    def surface(self, principal: str = LOCAL) -> Surface:
+        """Which tools a principal has."""
+        return self.principals.surface(principal, self.config.surface)
 
     @property
     def modes(self) -> Mapping[str, str]:
@@ -247,7 +252,7 @@ class Gateway:
         """
         await self.ready()
         return await self.discovery.describe(
-            self.modules.names.functions(names), principal, self.languages.of_texts(language)
+            self.modules.names.functions(names), principal, self.languages.of_texts(principal, language)
         )
 
     @property

@@ -273,7 +273,7 @@ def test_a_server_is_meant_by_its_name_and_by_its_modules(name: str, other: str,
 
     def means(pattern: str, server: str) -> bool:
         rights = Rights(PrincipalSettings(servers=[pattern]), {})
-        return rights.servers.fit(module_name(server))
+        return rights.reach(module_name(server))
 
     for written in (
         name,

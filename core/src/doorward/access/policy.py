@@ -88,8 +88,8 @@ class Policy:
         """What `allows` depends on for a principal; `None` if it allows every function."""
         rules = self._rules(principal)
         own = None
-        if not all(each.everything for each in rules):
-            own = Scope(rules[-1], principal if any(each.by_upstream for each in rules) else "")
+        if (rights := self._principals.rights(principal)).endpoint or not all(each.everything for each in rules):
+            own = Scope(rights, principal if any(each.by_upstream for each in rules) else "")
         if self._deciders is None or not (theirs := self._deciders.scopes(self._principals.known(principal))):
             return own
         scopes = [*theirs, *([(-1, own)] if own else ())]
@@ -100,11 +100,18 @@ class Policy:
 
     def allows(self, function: Function, principal: str) -> bool:
         """Whether a principal may call a function at all. If that cannot be told, no: the call would fail."""
+        if not self.knows(function, principal):
+            return False
         reached = Reached(self._upstreams, function, principal)
         with contextlib.suppress(DoorwardError):
             if not any(rules.forbids(function, reached) for rules in self._rules(principal)):
                 return self.hidden(function, principal) is None
         return False
+
+    def knows(self, function: Function, principal: str) -> bool:
+        """Whether there is such a function for a principal, who may have come by an endpoint that lacks it."""
+        endpoint = self._principals.rights(principal).endpoint
+        return endpoint is None or endpoint.has(function)
 
     def _rules(self, principal: str) -> list[Rules]:
         """All that hold for a principal, its own last."""
@@ -120,6 +127,8 @@ class Policy:
     def refusal_by_lists(self, program: Program, function: Function) -> str | None:
         """Why the lists `allow` and `deny`, or the caller's `functions`, do not let a program call a function."""
         who = program.principal
+        if not self.knows(function, who):
+            return f"there is no function {function.qualified!r}"
         reached = Reached(self._upstreams, function, who)
         for whose, rules in self._tables.items():
             if key := rules.forbids(function, reached):

@@ -7,15 +7,19 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 
+from doorward.access.effects import Effects
 from doorward.access.patterns import Patterns
-from doorward.access.rules import Rules
+from doorward.access.rules import Rules, narrowed
 from doorward.config.config import Loaded, Server, module_name
-from doorward.config.settings import EVERYONE, PrincipalSettings
+from doorward.config.settings import EVERYONE, EndpointSettings, PrincipalSettings, Surface
 from doorward.data.frozen import frozen
 from doorward.data.words import in_place_of
 from doorward.host.logs import log
+from doorward.model.calls import effect
 from doorward.model.errors import ConfigError
-from doorward.model.principals import LOCAL, Principal
+from doorward.model.functions import Function
+from doorward.model.principals import LOCAL, Principal, endpoint_of, names_of, person_of, via
+from doorward.model.programs import Limits
 from doorward.secrets.owned import OwnedSecrets
 from doorward.secrets.owners import Owner
 from doorward.secrets.scrubber import MAX_SHARED_VALUES
@@ -27,7 +31,12 @@ _MARK = "@"
 def members_of(groups: Mapping[str, Iterable[str]]) -> Callable[[Iterable[str], str], Callable[[str], bool]]:
     """See `PluginContext.members`."""
     known = Groups(groups)
-    return lambda names, place: known.members(names, place).fit
+
+    def members(names: Iterable[str], place: str) -> Callable[[str], bool]:
+        meant = known.members(names, place)
+        return lambda principal: meant.fit(*names_of(principal))
+
+    return members
 
 
 class Groups:
@@ -38,7 +47,8 @@ class Groups:
 
     def of(self, principal: str) -> list[str]:
         """The groups that a principal belongs to."""
-        return [name for name, members in self._patterns.items() if members.fit(principal)]
+        names = names_of(principal)
+        return [name for name, members in self._patterns.items() if members.fit(*names)]
 
     def members(self, names: Iterable[str], place: str) -> Patterns:
         """The principals that names, wildcards and `@GROUP` mean together. Raises: ConfigError for an unknown group."""
@@ -66,21 +76,43 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 """A TOML key that needs no quotes."""
 
 
-class Rights:
-    """The rights that one table of `[principals]` gives, read when first needed. `servers` maps the module names of all
-    servers to their configured names."""
+class Endpoint:
+    """What is there for whoever comes by one endpoint."""
 
-    def __init__(self, settings: PrincipalSettings, servers: Mapping[str, str]) -> None:
+    def __init__(self, settings: EndpointSettings, effects: Effects) -> None:
+        self.settings, self._effects = settings, effects
+        self._patterns = (*settings.include, *(f"!{pattern}" for pattern in settings.exclude))
+        self.servers = Patterns(map(_of_modules, settings.servers))
+
+    def has(self, function: Function) -> bool:
+        """Whether a function is there."""
+        if not self.servers.fit(function.server) or not narrowed(function, self._patterns):
+            return False
+        return not self.settings.read_only or effect(function) == self._effects.of(function) == "read"
+
+
+class Rights:
+    """The rights that one table of `[principals]` gives, by an `endpoint` if it is not `None`, read when first needed.
+    `servers` maps the module names of all servers to their configured names."""
+
+    def __init__(
+        self, settings: PrincipalSettings, servers: Mapping[str, str], endpoint: Endpoint | None = None
+    ) -> None:
         self._settings = settings
         self._servers = servers
+        self.endpoint = endpoint
 
     @cached_property
     def modules(self) -> Mapping[str, str]:
         """The servers that the principal may use, by their module names."""
-        return {module: name for module, name in self._servers.items() if self.servers.fit(module)}
+        return {module: name for module, name in self._servers.items() if self.reach(module)}
+
+    def reach(self, module: str) -> bool:
+        """Whether the principal may use the server of this module name, whether it is there or not."""
+        return self._patterns.fit(module) and (self.endpoint is None or self.endpoint.servers.fit(module))
 
     @cached_property
-    def servers(self) -> Patterns:
+    def _patterns(self) -> Patterns:
         return Patterns(map(_of_modules, self._settings.servers))
 
     @cached_property
@@ -94,6 +126,10 @@ class Rights:
     @cached_property
     def rules(self) -> Rules:
         return Rules(self._settings.allow, self._settings.deny)
+
+    def by(self, endpoint: Endpoint) -> Rights:
+        """The same by an endpoint."""
+        return Rights(self._settings, self._servers, endpoint)
 
 
 class Principals:
@@ -117,20 +153,54 @@ class Principals:
         self._rights = {name: Rights(table, servers) for name, table in tables.items()}
         self._rights_of_others = Rights(self._everyone, servers)
         self._servers = [*loaded.config.servers]
+        effects = Effects(loaded.config.policy.classes)
+        self._endpoints = {name: Endpoint(settings, effects) for name, settings in loaded.config.endpoints.items()}
+        self._may_come = {
+            name: self._groups.members(settings.principals, f"[endpoints.{name}] principals")
+            for name, settings in loaded.config.endpoints.items()
+        }
+        self._rights_by_endpoint: dict[tuple[Rights, str], Rights] = {}
 
     def known(self, principal: str) -> Principal:
         """A principal with its groups, and over the claims of its token with what the operator says of it."""
         given = Principal.of(principal)
         if given.is_known:
             return given
-        said = self._settings.get(principal)
+        said = self._settings.get(person_of(principal))
         attributes = {**given.attributes, **(said.attributes if said else {})}
         groups = tuple(self._groups.of(principal))
         return Principal(given, attributes=frozen(attributes), groups=groups, is_known=True)
 
     def rights(self, principal: str) -> Rights:
         """The rights of a principal. Keys that the principal's table does not have come from the table for everyone."""
-        return self._rights.get(principal, self._rights_of_others)
+        own = self._rights.get(person_of(principal), self._rights_of_others)
+        if not (name := endpoint_of(principal)):
+            return own
+        if (found := self._rights_by_endpoint.get((own, name))) is None:
+            gone = EndpointSettings(servers=[], include=[])  # from the configuration: nothing is there
+            endpoint = self._endpoints.get(name) or Endpoint(gone, Effects({}))
+            found = self._rights_by_endpoint[own, name] = own.by(endpoint)
+        return found
+
+    def by_endpoint(self, principal: str, name: str) -> Principal | None:
+        """Who a principal is by an endpoint; `None` if there is none of this name for them."""
+        may_come = self._may_come.get(name)
+        return via(principal, name) if may_come is not None and may_come.fit(*names_of(principal)) else None
+
+    @property
+    def endpoints(self) -> Mapping[str, Endpoint]:
+        """The endpoints by their names."""
+        return self._endpoints
+
+    def surface(self, principal: str, elsewhere: Surface) -> Surface:
+        """The surface of a principal, if it is this one without an endpoint."""
+        endpoint = self.rights(principal).endpoint
+        return (endpoint and endpoint.settings.surface) or elsewhere
+
+    def limits(self, principal: str, elsewhere: Limits) -> Limits:
+        """The limits of runs of a principal, if they are these without an endpoint."""
+        endpoint = self.rights(principal).endpoint
+        return elsewhere if endpoint is None else endpoint.settings.limits_of(elsewhere)
 
     def _merged(self, name: str, own: PrincipalSettings) -> PrincipalSettings:
         if name == LOCAL:
@@ -139,18 +209,19 @@ class Principals:
 
     def place(self, principal: str, key: str) -> str:
         """Where the configuration sets a key for a principal: `[principals.alice] deny`."""
+        principal = person_of(principal)
         own = self._settings.get(principal)
         name = principal if own is not None and key in own.model_fields_set else EVERYONE
         return f"[principals.{name}] {key}" if _BARE.fullmatch(name) else f'[principals."{name}"] {key}'
 
     def may_use(self, principal: str, server: str) -> bool:
         """Whether a principal may use a server, given by its configured name or its module's name."""
-        return self.rights(principal).servers.fit(module_name(server))
+        return self.rights(principal).reach(module_name(server))
 
     def theirs(self, principal: str, servers: Iterable[str]) -> list[str]:
         """Those of the servers that a principal may use."""
-        patterns = self.rights(principal).servers
-        return [server for server in servers if patterns.fit(module_name(server))]
+        reach = self.rights(principal).reach
+        return [server for server in servers if reach(module_name(server))]
 
     def configured(self) -> list[str]:
         """The principals with a table of their own."""

@@ -42,9 +42,10 @@ class RateLimit:
         self._taking: anyio.Lock | None = None
         self._alone_until = 0.0
 
-    async def admit(self, principal: str) -> bool:
+    async def admit(self, principal: str, most: int | None = None) -> bool:
         """Count a run. Returns: whether other processes were asked. Raises: LimitExceeded if the principal has started
-        as many as allowed in the last minute."""
+        as many as allowed in the last minute, or `most`, if that is given."""
+        most = self._most if most is None else most
         now = time.monotonic()
         if len(self._starts) > _MAX_PRINCIPALS:  # an idle principal has no starts to remember
             self._starts = {who: starts for who, starts in self._starts.items() if starts and starts[-1] >= now - 60}
@@ -52,13 +53,13 @@ class RateLimit:
         starts = self._starts.setdefault(principal, deque())
         while starts and starts[0] < now - 60:
             starts.popleft()
-        if len(starts) >= self._most:
-            raise self._refusal(60 - (now - starts[0]))
+        if len(starts) >= most:
+            raise _refusal(most, 60 - (now - starts[0]))
         starts.append(now)
         if self._store is None or now < self._alone_until or self._spend(principal):
             return False
         try:
-            await self._take(principal, self._store)
+            await self._take(principal, most, self._store)
         except BaseException:
             starts.remove(now)
             raise
@@ -72,7 +73,7 @@ class RateLimit:
         self._taken[principal] = second, left - 1
         return True
 
-    async def _take(self, principal: str, store: Store) -> None:
+    async def _take(self, principal: str, most: int, store: Store) -> None:
         if self._taking is None:
             self._taking = anyio.Lock()
         async with self._taking:
@@ -80,18 +81,19 @@ class RateLimit:
                 return
             second, unused = int(time.time()), self._taken.pop(principal, (0, 0))
             try:
-                taken, wait = await to_its_end(_start(store, principal, second, self._most, unused))
+                taken, wait = await to_its_end(_start(store, principal, second, most, unused))
             except StateError as error:
                 self._alone_until = time.monotonic() + ALONE_SECONDS
                 seldom.warning("rate_not_shared", why=error.message)
                 return
             if not taken:
-                raise self._refusal(wait)
+                raise _refusal(most, wait)
             self._taken[principal] = second, taken - 1
 
-    def _refusal(self, seconds: float) -> LimitExceeded:
-        hint = f"Try again in {seconds:.0f} s, or do more in one run."
-        return LimitExceeded(f"{self._most} runs a minute are allowed", hint=hint)
+
+def _refusal(most: int, seconds: float) -> LimitExceeded:
+    hint = f"Try again in {seconds:.0f} s, or do more in one run."
+    return LimitExceeded(f"{most} runs a minute are allowed", hint=hint)
 
 
 async def _start(store: Store, principal: str, second: int, most: int, unused: tuple[int, int]) -> tuple[int, int]:

@@ -75,7 +75,7 @@ class FunctionLookup:
             function = offered or self._catalog.function(server, bare) or self._servers.offered(server, bare)
             if function is None and bare.isidentifier():  # `readFile`, as wrappers in JavaScript call `read_file`
                 function = self._catalog.function(server, python_name(bare))
-        if function is None:
+        if function is None or not self._policy.knows(function, principal):
             raise self._unknown(text, principal, near)
         return function
 
@@ -135,7 +135,9 @@ class FunctionLookup:
     def _names(self, server: str, principal: str) -> str:
         """What a server has, where a name is like nothing of it: all functions, if they are few."""
         names = self._catalog.names(server)
-        if len(names) > _MOST_NAMES:
+        if len(names) > _MOST_NAMES and self._policy.scope(principal) is None:
             return f"{server} has {len(names)} functions: search_functions finds them. "
         allowed = [name for name in names if self._allowed(f"{server}.{name}", principal)]
+        if len(allowed) > _MOST_NAMES:
+            return f"{server} has {len(allowed)} functions: search_functions finds them. "
         return f"{server} has {', '.join(allowed)}. " if allowed else ""

@@ -19,6 +19,7 @@ from doorward.data.offload import to_its_end
 from doorward.host.logs import log, seldom
 from doorward.host.store_updates import take_over, update
 from doorward.model.errors import LimitExceeded, SecretWithheld, StateError
+from doorward.model.principals import person_of
 from doorward.model.storage import Put
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class Withholding:
 
     async def withheld(self, principal: str, what: str, servers: str) -> SecretWithheld:
         """The error that takes the place of an answer; it is counted and logged."""
-        now = self._clock()
+        now, principal = self._clock(), person_of(principal)
         self._times.setdefault(principal, deque(maxlen=_MAX_KEPT)).append(now)
         try:
             if self._store is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,7 +21,7 @@ from pydantic import (
 from doorward.config import limit_keys
 from doorward.config.upstream_patterns import Pattern
 from doorward.model.calls import Effect
-from doorward.model.principals import LOCAL
+from doorward.model.principals import LOCAL, endpoint_of
 from doorward.model.programs import Limits
 from doorward.model.settings import Settings
 from doorward.secrets.store import Secret
@@ -62,6 +63,7 @@ class TokenSettings(Settings):
         pattern=r"^sha256:[0-9a-f]{64}$", description="The hash of the token, which itself is nowhere kept"
     )
     expires: datetime | None = Field(None, description="When it ends; never, if not given")
+    endpoint: str | None = Field(None, description="The only endpoint that it opens, of `[endpoints]`")
 
     @field_validator("expires")
     @classmethod
@@ -92,13 +94,37 @@ class PrincipalSettings(Settings):
     )
 
 
+Surface = Literal["standard", "minimal", "calls"]
+"""Which tools agents have."""
+
+
+class EndpointSettings(Settings):
+    """`[endpoints.NAME]`: a part of this gateway for one agent or team, at `/mcp/NAME` or by `serve --endpoint NAME`.
+    Whoever comes by it knows of nothing else, and may do no more than they may anyway."""
+
+    principals: list[str] = Field(["*"], description='Who may come by it: names, wildcards, "@GROUP"')
+    servers: list[str] = Field(["*"], description="The servers that are there; wildcards work")
+    include: list[str] = Field(["*"], description='The functions that are there: "github.issues_*", "tag:NAME"')
+    exclude: list[str] = Field([], description="What is not, in the same words")
+    read_only: bool = Field(False, description="Leave out every function that may change something")
+    surface: Surface | None = Field(None, description="The MCP tools, in place of `surface` at the top")
+    limits: _RunLimits = Field(_RunLimits(), description="Limits of a run, in place of those in `[limits]`")
+
+    def limits_of(self, limits: Limits) -> Limits:
+        """The limits of a run that has these elsewhere."""
+        given = {name: key for name, key in limit_keys.KEYS.items() if key in self.limits.model_fields_set}
+        return replace(limits, **{name: getattr(self.limits, key) for name, key in given.items()})
+
+
 def can_come_in(principal: Any) -> bool:
-    """Whether a principal on the HTTP transport may have this name: never `local` or `*`, which mean something else."""
+    """Whether a principal on the HTTP transport may have this name: never `local` or `*`, which mean something else,
+    nor one that says by which endpoint somebody came."""
     return (
         isinstance(principal, str)
         and 0 < len(principal) <= 200
         and principal.isprintable()
         and principal not in (LOCAL, EVERYONE)
+        and not endpoint_of(principal)
     )
 
 
@@ -153,7 +179,7 @@ class ServerSettings(Settings):
 class Config(Settings):
     """The whole file."""
 
-    surface: Literal["standard", "minimal", "calls"] = Field(
+    surface: Surface = Field(
         "standard", description="The MCP tools: all, `execute_code` alone, or those for calls without code"
     )
     executor: list[str] = Field([], description="Where programs run: the first that can run one")
@@ -175,6 +201,9 @@ class Config(Settings):
     limits: LimitSettings = LimitSettings()
     policy: PolicySettings = PolicySettings()
     principals: dict[str, PrincipalSettings] = Field({}, description="Who may use what, by name")
+    endpoints: dict[str, EndpointSettings] = Field(
+        {}, description="Parts of this gateway, by name, each at `/mcp/NAME`"
+    )
     groups: dict[str, list[str]] = Field({}, description='Principals that rules name together, as "@NAME"')
     vault_key: Secret | None = Field(
         None, description="Encrypts what is secret in the state folder; without it tokens stay in memory"
@@ -184,6 +213,13 @@ class Config(Settings):
     stores: dict[str, dict[str, Any]] = Field({}, description="Settings of stores, by name")
     caches: dict[str, dict[str, Any]] = Field({}, description="Settings of caches, by name")
     hooks: dict[str, dict[str, Any]] = Field({}, description="Settings of hook plugins, by name")
+
+    @field_validator("endpoints")
+    @classmethod
+    def _in_paths(cls, endpoints: dict[str, EndpointSettings]) -> dict[str, EndpointSettings]:
+        if wrong := next((name for name in endpoints if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,63}", name)), None):
+            raise ValueError(f"{wrong[:100]!r} cannot name an endpoint: use a to z, digits, - and _, at most 64")
+        return endpoints
 
     @field_validator("principals")
     @classmethod
@@ -195,8 +231,9 @@ class Config(Settings):
                 )
             if table.tokens and not can_come_in(name):
                 raise ValueError(f"{name[:100]!r} cannot have tokens: nobody who comes over HTTP is called so")
-            if name != EVERYONE and (
-                not 0 < len(name) <= 255 or not name.isprintable() or re.search(r"[*?\[\]]", name)
+            if endpoint_of(name) or (
+                name != EVERYONE
+                and (not 0 < len(name) <= 255 or not name.isprintable() or re.search(r"[*?\[\]]", name))
             ):
                 raise ValueError(
                     f'{name[:100]!r} cannot name a principal: give one name, without wildcards, or "*" for everyone'

@@ -9,6 +9,31 @@ from typing import Any, NoReturn
 LOCAL = "local"
 """The principal of all requests that do not come over HTTP: the user who started the process."""
 
+_VIA = " via "
+"""What stands in the name of a principal between the person and the endpoint by which they came."""
+
+
+def via(person: str, endpoint: str) -> Principal:
+    """The principal for what somebody does by an endpoint: `alice via support`. What such a principal stores (runs,
+    artefacts, kept programs, sessions, approvals) is nobody else's, not even of the same person elsewhere."""
+    given = Principal.of(person)
+    return Principal(f"{given}{_VIA}{endpoint}", attributes=given.attributes)
+
+
+def person_of(principal: str) -> str:
+    """Who a principal is, by whatever endpoint they came: whose credentials, groups and budgets are used."""
+    return principal.partition(_VIA)[0] if _VIA in principal else principal
+
+
+def endpoint_of(principal: str) -> str:
+    """The endpoint by which a principal came; empty if it was none."""
+    return principal.partition(_VIA)[2]
+
+
+def names_of(principal: str) -> tuple[str, ...]:
+    """The names by which patterns mean a principal: its own, and that of the person."""
+    return (principal, person_of(principal)) if _VIA in principal else (principal,)
+
 
 class Principal(str):
     """Who asks: the name, as which it is stored, logged and compared; and what else is known of them here.

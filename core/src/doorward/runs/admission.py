@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +14,12 @@ from doorward.access.readiness import Readiness
 from doorward.data.languages import PYTHON, named
 from doorward.data.program_parameters import check, check_names, check_used
 from doorward.model.errors import DoorwardError, InvalidArguments
-from doorward.model.principals import Principal
+from doorward.model.principals import person_of
 from doorward.model.programs import CachedProgram, Limits, Outcome, Program
 from doorward.runs.outcomes import failure
 
 if TYPE_CHECKING:
+    from doorward.access.principals import Principals
     from doorward.calls.artefacts import Artefacts
     from doorward.calls.withholding import Withholding
     from doorward.plugins.manager import Plugins
@@ -35,9 +36,10 @@ class Admission:
         plugins: Plugins,
         readiness: Readiness,
         rate: RateLimit,
-        known: Callable[[str], Principal] = Principal.of,
+        principals: Principals,
     ) -> None:
-        self.known = known
+        self.known = principals.known
+        self._principals = principals
         self._limits = limits
         self._artefacts = artefacts
         self._rate = rate
@@ -48,9 +50,16 @@ class Admission:
     async def admit(self, principal: str) -> None:
         """Count this run. Raises: LimitExceeded if the principal may start no more runs now; Busy."""
         self.readiness.admit()
-        if await self._rate.admit(principal):
-            await self._withholding.look(principal)
-        self._withholding.admit(principal)
+        person, own = person_of(principal), self.limits(principal).rate
+        if own != self._limits.rate:  # that of an endpoint counts beside that of all
+            await self._rate.admit(principal, own)
+        if await self._rate.admit(person):
+            await self._withholding.look(person)
+        self._withholding.admit(person)
+
+    def limits(self, principal: str) -> Limits:
+        """The limits of one run of a principal."""
+        return self._principals.limits(principal, self._limits)
 
     async def prepared(
         self,
@@ -112,10 +121,11 @@ class Admission:
         argv: Sequence[str] = (),
     ) -> Program:
         """A program whose time begins now. Raises: InvalidArguments."""
-        if timeout is not None and not 0 < timeout <= self._limits.max_timeout:
-            told = f"timeout is {timeout:g} s; at most {self._limits.max_timeout:g} s are allowed"
+        limits = self.limits(principal)
+        if timeout is not None and not 0 < timeout <= limits.max_timeout:
+            told = f"timeout is {timeout:g} s; at most {limits.max_timeout:g} s are allowed"
             raise InvalidArguments(told, hint="[limits] max_timeout of the configuration says how much.")
-        limits = self._limits if timeout is None else replace(self._limits, timeout=float(timeout))
+        limits = limits if timeout is None else replace(limits, timeout=float(timeout))
         if show_bytes is not None:
             if not 0 < show_bytes <= limits.output_bytes:
                 told = f"show_bytes is {show_bytes}; 1 to {limits.output_bytes} can be shown"

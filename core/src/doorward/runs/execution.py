@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from doorward.model.calls import Client
     from doorward.model.kept_programs import KeepsPrograms
     from doorward.model.layers import RunState
-    from doorward.model.programs import Limits, Program
+    from doorward.model.programs import Program
     from doorward.model.recording import Interceptor, Recorder
     from doorward.model.services import Services
     from doorward.plugins.layers import RunLayers
@@ -40,7 +40,6 @@ class Execution:
 
     def __init__(
         self,
-        limits: Limits,
         admission: Admission,
         runs: Runs,
         sessions: Sessions,
@@ -51,7 +50,6 @@ class Execution:
         ready: Callable[[], Awaitable[None]],
         services: Services,
     ) -> None:
-        self._limits = limits
         self._admission = admission
         self._runs = runs
         self._sessions = sessions
@@ -93,7 +91,7 @@ class Execution:
         try:
             await self._admission.admit(principal)
             await self._ready()
-            code = _received(code, self._limits.code_bytes)
+            code = _received(code, self._admission.limits(principal).code_bytes)
             language = self._languages.chosen(language, self._sessions.language(session_id, principal))
             program, known = await self._admission.prepared(
                 code,
@@ -207,7 +205,9 @@ class Execution:
 
     def of_call(self, principal: str, client: Client | None = None, show_bytes: int | None = None) -> RunContext:
         """The record of a run that is one call, without a program. Raises: InvalidArguments."""
-        program = self._admission.program("", principal, language=self._languages.of_calls, show_bytes=show_bytes)
+        program = self._admission.program(
+            "", principal, language=self._languages.of_calls(principal), show_bytes=show_bytes
+        )
         return self.context(program, client=client)
 
     async def around(self, run: RunContext, inside: Callable[[], Awaitable[Outcome]]) -> Outcome:

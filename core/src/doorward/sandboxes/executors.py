@@ -20,6 +20,7 @@ from doorward.data.quoting import in_a_line
 from doorward.model.drivers import HasReady, HasSlots, HasWait, ReadsPrograms
 from doorward.model.errors import DoorwardError, ExecutorError, PluginError, SandboxDied
 from doorward.model.executors import Capabilities, Executor, Sandbox
+from doorward.model.principals import person_of
 from doorward.plugins.hook_answers import conforming, expected
 
 if TYPE_CHECKING:
@@ -155,15 +156,16 @@ class Executors:
                 most = expected(int, executor.slots) if isinstance(executor, HasSlots) else _DEFAULT_SLOTS
                 wait = float(executor.wait) if isinstance(executor, HasWait) else _DEFAULT_WAIT_SECONDS
             slots = self._slots[name] = Slots(name, most, wait)
-        await slots.take(program.principal, program.deadline - time.monotonic() - NOTICE_SECONDS)
+        person = person_of(program.principal)
+        await slots.take(person, program.deadline - time.monotonic() - NOTICE_SECONDS)
         ends: Any = partial(self._plugins.failures.leave_if_stuck, self._plugins.id("executor", name), patience=2)
         try:
             with self._blamed(name, "open"):
                 sandbox = conforming(Sandbox, await ends("open", executor.open(program, session=session)))
             running = partial(self._blamed, name, raising=SandboxDied)
-            return SlotSandbox(sandbox, slots, program.principal, running, ends)
+            return SlotSandbox(sandbox, slots, person, running, ends)
         except BaseException:
-            slots.give_back(program.principal)
+            slots.give_back(person)
             raise
 
     def counts(self) -> dict[str, dict[str, int]]:

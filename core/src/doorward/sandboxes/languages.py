@@ -10,7 +10,7 @@ from doorward.data.words import nearest
 from doorward.model.errors import DoorwardError, InvalidArguments, Unsupported
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from doorward.sandboxes.executors import Executors
 
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 class Languages:
     """The languages that the configured executors run. An executor is only asked when the answer depends on it."""
 
-    def __init__(self, executors: Executors, *, without_code: bool = False) -> None:
-        """`without_code`: agents make single calls, and texts for them say nothing of programs."""
+    def __init__(self, executors: Executors, without_code: Callable[[str], bool] = lambda principal: False) -> None:
+        """`without_code` says whether agents of a principal make single calls, and texts for them say nothing of
+        programs."""
         self._executors = executors
         self._without_code = without_code
 
@@ -39,14 +40,13 @@ class Languages:
             first = first or next(iter(words), "")
         return first or PYTHON
 
-    @property
-    def of_calls(self) -> str:
+    def of_calls(self, principal: str) -> str:
         """The language in which mistakes in single calls are explained, without a look at the executors."""
-        return JSON if self._without_code else PYTHON
+        return JSON if self._without_code(principal) else PYTHON
 
-    def of_texts(self, asked: str = "") -> str:
-        """The language in which functions are declared to whoever asks for this one. Raises: Unsupported."""
-        language = named(asked) or (JSON if self._without_code else "")
+    def of_texts(self, principal: str, asked: str = "") -> str:
+        """The language in which functions are declared to a principal who asks for this one. Raises: Unsupported."""
+        language = named(asked) or (JSON if self._without_code(principal) else "")
         return JSON if language == JSON else self.chosen(language)
 
     def chosen(self, asked: str, of_session: str = "") -> str:

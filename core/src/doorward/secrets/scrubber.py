@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from doorward.data.values import cut, plain
 from doorward.model.errors import DoorwardError, LimitExceeded
+from doorward.model.principals import person_of
 from doorward.secrets.detection import is_drawn
 from doorward.secrets.needles import Forms, Needles
 from doorward.secrets.owners import NO_OWNER, Owner, Redact
@@ -217,13 +218,13 @@ class Scope(NamedTuple):
 def answers_of(server: str, principal: str = "") -> Scope:
     """The scope of a server's answers to a principal: all secrets sent to that server, for any principal, and the
     unguessable ones sent to others."""
-    return Scope(frozenset({server}), principal)
+    return Scope(frozenset({server}), person_of(principal))
 
 
 def made_by(principal: str, servers: frozenset[str]) -> Scope:
     """The scope of text that a principal's programs write: secrets sent for that principal to the servers that the
     programs have called."""
-    return Scope(servers, principal, made_by_program=True)
+    return Scope(servers, person_of(principal), made_by_program=True)
 
 
 @dataclass(slots=True)

@@ -26,7 +26,7 @@ from doorward.model.drivers import Auth, HasIdempotencyKey, Source
 from doorward.model.errors import ConfigError, DoorwardError, MissingSecret, UnknownName
 from doorward.model.functions import Function
 from doorward.model.names import some
-from doorward.model.principals import LOCAL
+from doorward.model.principals import LOCAL, person_of
 from doorward.model.storage import Store
 from doorward.plugins.manager import Plugins
 from doorward.secrets.scrubber import answers_of
@@ -145,7 +145,7 @@ class Servers:
         """
         if module not in self.modules:
             raise UnknownName(f"the server {module!r} is not there any more", hint="See list_servers.")
-        return self._sources.using(self.modules[module], principal if self.per_principal(module) else LOCAL)
+        return self._sources.using(self.modules[module], person_of(principal) if self.per_principal(module) else LOCAL)
 
     def _make(self, name: str, whose: str) -> Source:
         return self._makers.make(self.configured[name], whose, lambda: self.changed(name))
@@ -187,13 +187,13 @@ class Servers:
     def cwd(self, module: str, principal: str) -> str:
         """The working folder of a server's process, if its source's settings name one (`cwd`); else ""."""
         server = self.configured[self.modules[module]]
-        return self._makers.cwd(server, principal if server.settings.per_principal else LOCAL)
+        return self._makers.cwd(server, _whose(server, principal))
 
     def repeats_by(self, module: str, principal: str) -> str:
         """The header with a key by which a server knows calls that are made again; "" if it has none. Raises:
         ConfigError, PluginError."""
         server = self.configured[self.modules[module]]
-        settings = self._makers.settings(server, principal if server.settings.per_principal else LOCAL)
+        settings = self._makers.settings(server, _whose(server, principal))
         return settings.idempotency_key if isinstance(settings, HasIdempotencyKey) else ""
 
     def upstreams(self, function: Function, principal: str) -> Sequence[Upstream]:
@@ -201,7 +201,7 @@ class Servers:
         if (name := self.modules.get(function.server)) is None:
             return ()
         server = self.configured[name]
-        return self._makers.upstreams(server, principal if server.settings.per_principal else LOCAL, function)
+        return self._makers.upstreams(server, _whose(server, principal), function)
 
     def settings(self, name: str, principal: str = LOCAL) -> list[Any]:
         """The validated settings of a server's source and its auths, for `doctor`. Raises: ConfigError, PluginError."""
@@ -224,6 +224,7 @@ class Servers:
             hint = f"Did you mean {' or '.join(near)}?" if near else f"Servers: {some(self.configured)}."
             raise UnknownName(f"there is no server {name!r}", hint=hint)
         server = self.configured[name]
+        principal = person_of(principal)
         made = self._auths.make(server, self._makers.settings(server, principal), principal)
         if not made:
             raise ConfigError(
@@ -250,3 +251,8 @@ class Servers:
     async def close(self) -> None:
         """Close every source that was opened."""
         await self._sources.close()
+
+
+def _whose(server: Server, principal: str) -> str:
+    """The principal whose credentials a call to a server uses."""
+    return person_of(principal) if server.settings.per_principal else LOCAL

@@ -23,8 +23,8 @@ _CALLS = (
 
 def capabilities(gateway: Gateway, principal: str, language: str = "") -> str:
     """What a principal can do here, in programs of a language or by single calls. Without one, in that of all texts."""
-    servers, limits = some(gateway.servers.names(principal)), gateway.limits
-    language = language or gateway.languages.of_texts()
+    servers, limits = some(gateway.servers.names(principal)), gateway.admission.limits(principal)
+    language = language or gateway.languages.of_texts(principal)
     if language == JSON:
         return (
             f"What can be called are the functions of these servers: {servers}. search_functions finds them, "

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from doorward import LOCAL, CannotAsk, DoorwardError, LoginRefused, Refused, Wait
 from doorward.abilities import SupportsLogin
+from doorward.serving import person_of
 from doorward.values import clean_text
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Logins:
 
         Raises: LoginRefused as it was, if no person can do anything about it; Refused if one would not.
         """
-        server, principal = call.function.server, call.principal
+        server, principal = call.function.server, person_of(call.principal)
         if (auth := self._auth(server, principal)) is None:
             raise refused
         if run.ask is not None and self._settings.client and principal == LOCAL:

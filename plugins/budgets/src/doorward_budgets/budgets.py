@@ -22,6 +22,7 @@ from doorward import (
     log,
 )
 from doorward.engines import MemoryStore
+from doorward.serving import person_of
 
 from doorward_budgets.counters import Counters
 
@@ -109,15 +110,17 @@ class Budgets:
         """The accounts that pay for a call, or for a run."""
         from doorward_budgets.account import Account
 
-        found = []
+        found, person = [], person_of(principal)
         for number, (budget, place) in enumerate(self._budgets):
             if not self._whose[number](principal):
                 continue
             if (budget.runs is None) if runs else not fnmatchcase(server, budget.server.replace("-", "_")):
                 continue
-            account = self._accounts.get((number, principal))
+            # A person pays from one budget by whatever endpoint they come, unless it is for those of an endpoint.
+            who = person if self._whose[number](person) else principal
+            account = self._accounts.get((number, who))
             if account is None:
-                account = self._accounts[number, principal] = Account(budget, place, principal, self._counters)
+                account = self._accounts[number, who] = Account(budget, place, who, self._counters)
             found.append(account)
         return found
 

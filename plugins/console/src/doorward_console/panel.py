@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from doorward import File, hookspec
+from doorward.serving import person_of
 
 if TYPE_CHECKING:
     from doorward import Gateway, Principal
@@ -27,7 +28,7 @@ class Visitor:
 
     def sees(self, principal: str) -> bool:
         """Whether what belongs to a principal is for them."""
-        return self.is_operator or principal == str(self.principal)
+        return self.is_operator or person_of(principal) == str(self.principal)
 
     @property
     def whose(self) -> str | None:

@@ -19,7 +19,7 @@ _NO_TEXT = "this is no text; hand it on to functions by its handle"
 
 async def answered(caller: ToolCaller, outcome: Outcome) -> tuple[ToolAnswer, Sequence[t.ImageContent]]:
     """What came of a run, and its images."""
-    outcome = on_surface(caller.gateway.config.surface, outcome)
+    outcome = on_surface(caller.gateway.surface(caller.principal), outcome)
     outcome, images = await shown(caller.gateway, outcome, caller.principal)
     failed = not outcome.ok and outcome.waiting is None  # a run that waits is not over
     return ToolAnswer(outcome_as_dict(outcome), outcome_text(outcome, caller.form), failed), images

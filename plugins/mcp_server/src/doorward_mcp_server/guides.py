@@ -111,7 +111,7 @@ def in_words_of(gate: Gateway, text: str) -> str:
 
 def instructions(gate: Gateway, exposed: Collection[str], principal: str) -> str | None:
     """The first thing that the agent of a principal reads. The `exposed` functions are named, too."""
-    surface = gate.config.surface
+    surface = gate.surface(principal)
     managed = gate.loaded.managed
     parts = [managed.branding.instructions] if managed and managed.branding.instructions else []
     parts += [in_words_of(gate, STANDARD)] if surface == "standard" else [CALLS] if surface == "calls" else []

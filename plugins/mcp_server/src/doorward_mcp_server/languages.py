@@ -13,18 +13,18 @@ from doorward_mcp_server.guides import PYTHON, in_words_of
 _HOW = 'TypeScript: `import * as server from "server"; const result = await server.function({ name: value })`'
 
 
-def declaring(gate: Gateway, tool: t.Tool) -> t.Tool:
+def declaring(gate: Gateway, tool: t.Tool, surface: str) -> t.Tool:
     """`get_functions`: an agent says for which language, where it may choose between Python and others."""
-    if gate.config.surface == "calls":
+    if surface == "calls":
         return _with(tool, None)
     served = gate.languages.served
     return _with(tool, {"enum": served} if PYTHON in served and len(served) > 1 else None)
 
 
-def running(gate: Gateway, tool: t.Tool) -> t.Tool:
+def running(gate: Gateway, tool: t.Tool, surface: str) -> t.Tool:
     """`execute_code`: the languages that the executors run, and how a program looks that is no Python; and the modes,
     where there are others than `run`."""
-    modes = gate.modes if gate.config.surface == "standard" else {}
+    modes = gate.modes if surface == "standard" else {}
     tool = _in_modes(tool, modes) if modes else without(tool, "mode")
     served = gate.languages.served
     if PYTHON in served or not served:

@@ -77,9 +77,17 @@ class Serve(click.Command):
     show_default=True,
     help="Processes that serve HTTP together, at one address; for more than one core.",
 )
+@click.option("--endpoint", default="", metavar="NAME", help="Serve this part of the configuration alone.")
 @click.option("--init", is_flag=True, help="First `doorward init --from-environment`, if there is no configuration.")
 def serve(
-    project: Project, transport: str, host: str | None, port: int | None, console: bool, workers: int, init: bool
+    project: Project,
+    transport: str,
+    host: str | None,
+    port: int | None,
+    console: bool,
+    workers: int,
+    endpoint: str,
+    init: bool,
 ) -> None:
     """Serve MCP clients until they go, or until told to end: SIGTERM has programs end first, within [http] grace."""
     gc.disable()  # until all is imported, as `doorward_cli.main` does
@@ -97,7 +105,8 @@ def serve(
         several = _workers(workers, _loaded(project, transport, host, port, console))
         several.supervise(lambda url: say(f"Serving MCP at {url} by {workers} workers", err=True))
     stopping = Stopping()
-    asyncio.run(stopping.serve(_serve(_loaded(project, transport, host, port, console), transport, stopping, several)))
+    loaded = _loaded(project, transport, host, port, console)
+    asyncio.run(stopping.serve(_serve(loaded, transport, stopping, several, endpoint)))
 
 
 def _loaded(project: Project, transport: str, host: str | None, port: int | None, console: bool) -> Loaded:
@@ -119,7 +128,7 @@ def _workers(count: int, loaded: Loaded) -> Workers:
     return Workers(count, transports.listening(http.host, http.port))
 
 
-async def _serve(loaded: Loaded, transport: str, stopping: Stopping, workers: Workers | None) -> None:
+async def _serve(loaded: Loaded, transport: str, stopping: Stopping, workers: Workers | None, endpoint: str) -> None:
     from doorward import Gateway, log
 
     for name, error in loaded.broken.items():
@@ -142,11 +151,12 @@ async def _serve(loaded: Loaded, transport: str, stopping: Stopping, workers: Wo
                 announce=lambda line: say(line, err=True),
                 stopping=stopping,
                 workers=workers,
+                only=endpoint,
             )
             return
         if sys.stdin.isatty():
             say("Serving MCP on standard input and output: a client is meant to start this. Ctrl-C ends it.", err=True)
-        await transports.serve_stdio(gate, stopping)
+        await transports.serve_stdio(gate, stopping, endpoint)
 
 
 @contextmanager

@@ -4,11 +4,11 @@ have one name, the first one counts."""
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Protocol
 
 import mcp_types as t
-from doorward import AgentTool, DoorwardError, Gateway, ToolCaller
+from doorward import LOCAL, AgentTool, DoorwardError, Gateway, ToolCaller
 from doorward.serving import principal_of, told
 
 from doorward_mcp_server.direct_tools import DirectTools
@@ -65,7 +65,7 @@ class Tools:
     def schema(self, name: str) -> Mapping[str, Any] | None:
         """The input schema of a tool that may take arguments from headers, too (2026-07-28, `x-mcp-header`). Only tools
         of plugins do."""
-        own = self._own.tools.get(name)
+        own = self._own.tools().get(name)
         raw = self._additions.tools().get(name) if own is None or own.shown is None else None
         return raw.tool.input_schema if raw else None
 
@@ -103,30 +103,33 @@ class AgentTools:
         self, gate: Gateway, found: Mapping[str, tuple[AgentTool, str]], suspended: SuspendedCalls, output: Output
     ) -> None:
         self._gate, self._found, self._suspended, self._output = gate, found, suspended, output
+        self._made: dict[str, dict[str, ServedTool]] = {}
 
-    @cached_property
-    def tools(self) -> Mapping[str, ServedTool]:
-        """The tools by their names, whether they are offered now or not. Made when first needed: they say what the
-        executors run, so these are imported for it."""
-        made = {}
+    def tools(self, principal: str = LOCAL) -> Mapping[str, ServedTool]:
+        """The tools on the surface of a principal by their names, whether they are offered now or not. Made when first
+        needed: they say what the executors run, so these are imported for it."""
+        if made := self._made.get(surface := self._gate.surface(principal)):
+            return made
+        made = self._made[surface] = {}
         for name, (tool, whose) in self._found.items():
-            shown = listed(tool, self._gate.config.surface, self._gate.outcome_parts)
+            shown = listed(tool, surface, self._gate.outcome_parts)
             if shown is not None and name in ADAPTED:
-                shown = ADAPTED[name](self._gate, shown)
+                shown = ADAPTED[name](self._gate, shown, surface)
             made[name] = ServedTool(tool, whose, shown)
         return made
 
     def offered(self, principal: str) -> list[str]:
         """The names of the tools that a principal has now."""
-        return [name for name, tool in self.tools.items() if tool.offered(self._gate, principal)]
+        return [name for name, tool in self.tools(principal).items() if tool.offered(self._gate, principal)]
 
     async def listed(self, principal: str) -> Sequence[t.Tool]:
         """See `ToolMaker.listed`."""
-        return [shown for name in self.offered(principal) if (shown := self.tools[name].shown)]
+        tools = self.tools(principal)
+        return [shown for name in self.offered(principal) if (shown := tools[name].shown)]
 
     def find(self, name: str, principal: str) -> Callable[[Any, t.CallToolRequestParams], Awaitable[Any]] | None:
         """See `ToolMaker.find`."""
-        found = self.tools.get(name)
+        found = self.tools(principal).get(name)
         return partial(self._call, found) if found is not None and found.offered(self._gate, principal) else None
 
     async def _call(self, tool: ServedTool, ctx: Any, params: t.CallToolRequestParams) -> Any:
@@ -137,7 +140,7 @@ class AgentTools:
             return await tool.call(arguments, ToolCaller(self._gate, principal, client, form))
 
         async def resume(run: str, client: SuspendableCall) -> t.CallToolResult:
-            resuming = self.tools[self._suspended.resuming]
+            resuming = self.tools(principal)[self._suspended.resuming]
             return await work(resuming, {resuming.tool.resumes: run}, client)
 
         goes_on = resume if self._suspended.resuming else None

@@ -50,7 +50,10 @@ def build(gate: Gateway, changes: ChangeNotifier | None = None, key: bytes | Non
     share the store encrypt what clients keep for them, if they do."""
     changes = changes or ChangeNotifier()
     additions = Additions(gate)
-    ours = {_PROMPT.name: _PROMPT} if gate.config.surface != "calls" else {}
+
+    def ours(ctx: Any) -> dict[str, t.Prompt]:
+        return {_PROMPT.name: _PROMPT} if gate.surface(principal_of(ctx)) != "calls" else {}
+
     tools = Tools(gate, additions)
     if key is not None:
         tools.suspended.share(gate.store, key)
@@ -80,14 +83,15 @@ def build(gate: Gateway, changes: ChangeNotifier | None = None, key: bytes | Non
 
     async def list_prompts(ctx: Any, params: Any) -> t.ListPromptsResult:
         changes.remember(ctx)
-        others = (raw.prompt for name, raw in additions.prompts().items() if name not in ours)
-        return t.ListPromptsResult(prompts=[*ours.values(), *others])
+        own = ours(ctx)
+        others = (raw.prompt for name, raw in additions.prompts().items() if name not in own)
+        return t.ListPromptsResult(prompts=[*own.values(), *others])
 
     async def get_prompt(ctx: Any, params: t.GetPromptRequestParams) -> Any:
-        if params.name not in ours:
+        if params.name not in (own := ours(ctx)):
             prompts = additions.prompts()
             if params.name not in prompts:
-                names = ", ".join(dict.fromkeys([*ours, *prompts])) or "none"
+                names = ", ".join(dict.fromkeys([*own, *prompts])) or "none"
                 raise MCPError(t.INVALID_PARAMS, f"There is no prompt {params.name!r}. There are: {names}.")
             return await told(f"the prompt {params.name}", prompts[params.name].get, ctx, params.arguments or {})
         message = t.PromptMessage(role="user", content=t.TextContent(text=guides.REUSE))

@@ -16,7 +16,9 @@ from typing import Any
 
 import anyio
 import mcp_types
-from mcp.shared.message import SessionMessage
+from doorward import Principal
+from doorward.serving import PRINCIPAL
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
 
 MAX_MESSAGE_BYTES = 64 * 2**20
 """Largest message."""
@@ -101,6 +103,29 @@ class _Incoming(_Stream):
             return error
 
     def __aiter__(self) -> _Incoming:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+
+class ByEndpoint(_Stream):
+    """Messages of a client that has come by an endpoint: each says so, as a request over HTTP does."""
+
+    def __init__(self, stream: Any, principal: Principal) -> None:
+        self._stream = stream
+        self.scope = {PRINCIPAL: principal}
+
+    async def receive(self) -> SessionMessage | Exception:
+        found: SessionMessage | Exception = await self._stream.receive()
+        if isinstance(found, SessionMessage):
+            found.metadata = ServerMessageMetadata(request_context=self)
+        return found
+
+    def __aiter__(self) -> ByEndpoint:
         return self
 
     async def __anext__(self) -> SessionMessage | Exception:

@@ -61,7 +61,7 @@ async def search_functions(
         query, queries=queries or (), server=server, read_only=read_only, limit=limit, cursor=cursor, explain=explain,
         principal=caller.principal,
     )  # fmt: skip
-    if caller.gateway.config.surface != "standard":  # the others have no tool that runs these
+    if caller.gateway.surface(caller.principal) != "standard":  # the others have no tool that runs these
         found.pop("programs", None)
     return ToolAnswer(found, "\n".join(found_lines(found)))
 

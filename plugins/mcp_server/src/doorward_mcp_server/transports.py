@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
-from doorward import ConfigError, Gateway
+from doorward import LOCAL, ConfigError, Gateway, Principal
 from doorward.serving import RawPage, RawSite
 
 from doorward_mcp_server.http import trace_context
@@ -35,18 +35,20 @@ ANSWER_SECONDS = 1.0
 """Seconds in which the answers of the last programs are sent, if the grace time has no more."""
 
 
-async def serve_stdio(gate: Gateway, stopping: Stopping | None = None) -> None:
+async def serve_stdio(gate: Gateway, stopping: Stopping | None = None, endpoint: str = "") -> None:
     """Serve the one client at our standard input and output, until it closes them: then it is gone, and what runs for
-    it is ended at once. `stopping` learns how to let what runs come to its end."""
+    it is ended at once. `stopping` learns how to let what runs come to its end. By an `endpoint` it gets that alone."""
     from doorward_mcp_server.shutdown import Shutdown
-    from doorward_mcp_server.stdio import streams
+    from doorward_mcp_server.stdio import ByEndpoint, streams
 
+    local = checked_endpoint(gate, endpoint)
     shutdown = Shutdown()
     if stopping is not None:
         stopping.drain = partial(_drained, gate, shutdown)
     async with serving(gate) as server, streams() as (incoming, outgoing):
         server.middleware.insert(0, shutdown)
         outgoing = shutdown.writes_to(outgoing)
+        incoming = ByEndpoint(incoming, local) if endpoint else incoming
         running = asyncio.ensure_future(server.run(incoming, outgoing, server.create_initialization_options()))
         try:
             await asyncio.shield(running)
@@ -58,6 +60,20 @@ async def serve_stdio(gate: Gateway, stopping: Stopping | None = None) -> None:
                 await asyncio.wait([running])
 
 
+def checked_endpoint(gate: Gateway, endpoint: str) -> Principal:
+    """`local`, by an endpoint if one is named. Raises: ConfigError for one that is not there, or not for `local`."""
+    if not endpoint:
+        return Principal(LOCAL)
+    if (local := gate.principals.by_endpoint(LOCAL, endpoint)) is None:
+        there = ", ".join(name for name in gate.principals.endpoints if gate.principals.by_endpoint(LOCAL, name))
+        raise ConfigError(
+            f"there is no endpoint {endpoint[:100]!r} for `local`",
+            place="[endpoints]",
+            hint=f"There are: {there or 'none'}.",
+        )
+    return local
+
+
 async def serve_http(
     gate: Gateway,
     host: str,
@@ -67,10 +83,12 @@ async def serve_http(
     announce: Callable[[str], None] = lambda line: None,
     stopping: Stopping | None = None,
     workers: Workers | None = None,
+    only: str = "",
 ) -> None:
     """Serve any number of clients over streamable HTTP, until cancelled. `ready` gets the URL, `announce` what sites
     of plugins say of theirs; port 0 is any free one.
-    `stopping` learns how to let what runs come to its end. This process is one of `workers`, if there are any.
+    `stopping` learns how to let what runs come to its end. This process is one of `workers`, if there are any. `only`
+    is the endpoint by which everybody comes, if it is not empty.
 
     Raises: ConfigError for an address that others can reach without a token, or without TLS, or that is taken;
     PluginError.
@@ -84,6 +102,8 @@ async def serve_http(
     from doorward_mcp_server.shutdown import Shutdown
     from doorward_mcp_server.tokens.verifiers import Verifiers
 
+    if only and only not in gate.principals.endpoints:
+        checked_endpoint(gate, only)
     http = http_of(gate.config)
     verifiers = Verifiers(gate)
     endpoint = Endpoint(gate.loaded, host, port)
@@ -101,7 +121,9 @@ async def serve_http(
             added = [page for answer in gate.plugins.each("http_pages", list) for page in answer]
             if workers is not None:
                 _check_shared(gate, added)
-            app, requests = application(server, endpoint, verifiers, changes.forget, gate, added, siblings, workers)
+            app, requests = application(
+                server, endpoint, verifiers, changes.forget, gate, added, siblings, workers, only
+            )
             settings = uvicorn.Config(
                 app, ws="none", log_config=None, access_log=False, proxy_headers=False, server_header=False,
                 timeout_keep_alive=http.idle_timeout, timeout_graceful_shutdown=3,
@@ -160,6 +182,7 @@ def application(
     added: Sequence[RawPage | RawSite] = (),
     siblings: Siblings | None = None,
     workers: Workers | None = None,
+    only: str = "",
 ) -> tuple[Any, Requests]:
     """The ASGI application: the SDK's, behind our entrance and the limits of requests. `forget` gets the id of each
     session that ends; `added` are the paths of plugins."""
@@ -194,6 +217,7 @@ def application(
     guarded = Entrance(
         requests, endpoint, verifiers, metadata, lambda: gate.readiness.why_not, pages, sites,
         lambda: "ok" if workers is None else f"ok, {workers.live()} of {workers.count} workers",
+        gate.principals.by_endpoint, only,
     )  # fmt: skip
     if not http.origins:
         return guarded, requests

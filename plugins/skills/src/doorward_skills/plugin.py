@@ -143,7 +143,7 @@ class Skills:
         names, more = self.guides.page(principal, MAX_GUIDES_NAMED)
         if not names:
             return before
-        minimal = self._gateway.config.surface == "minimal"
+        minimal = self._gateway.surface(principal) == "minimal"
         how = "doorward.skills(server) in a program" if minimal else "get_server_skills(server)"
         parts = [before] if before else []
         parts.append(

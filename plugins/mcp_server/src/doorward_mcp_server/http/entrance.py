@@ -31,7 +31,9 @@ class Entrance:
     """Lets clients pass to the application that name the endpoint's host and have a valid token, or any token where
     none is required. `metadata` is the URL of the metadata of RFC 9728, if there is an authorization server; `unready`
     says why no programs are taken, if so; `pages` are paths of plugins, which say themselves who may read them, and
-    `sites` those with all below them; `health` is what anyone is told who asks whether the server answers."""
+    `sites` those with all below them; `health` is what anyone is told who asks whether the server answers.
+    `by_endpoint` says who a principal is by an endpoint, `None` if there is none for them; `only` is the one by which
+    everybody comes, if it is not empty."""
 
     def __init__(
         self,
@@ -43,10 +45,12 @@ class Entrance:
         pages: Mapping[str, RawPage],
         sites: Sequence[RawSite] = (),
         health: Callable[[], str] = lambda: "ok",
+        by_endpoint: Callable[[str, str], Principal | None] = lambda principal, name: None,
+        only: str = "",
     ) -> None:
         self._app, self._endpoint, self._verifiers = app, endpoint, verifiers
         self._unready, self._pages, self._sites, self._health = unready, pages, sites, health
-        self._path = endpoint.http.path
+        self._path, self._by_endpoint, self._only = endpoint.http.path, by_endpoint, only
         required = RequireAuthMiddleware(self._named, verifiers.scopes, metadata)
         self._guarded = AuthenticationMiddleware(
             AuthContextMiddleware(required), BearerAuthBackend(verifiers), _unavailable
@@ -78,7 +82,7 @@ class Entrance:
                 return
             await self._guarded(scope, receive, self._with_scope(send))
         else:
-            await self._app({**scope, PRINCIPAL: LOCAL}, receive, send)
+            await self._enter(Principal(LOCAL), "", scope, receive, send)
 
     async def _page(self, scope: Scope) -> Response:
         if scope["method"] not in ("GET", "HEAD"):
@@ -119,11 +123,26 @@ class Entrance:
         scopes = set(self._verifiers.scopes)
         if found is None or not scopes <= set(found.scopes):
             return None
+        if getattr(found, "endpoint", ""):  # what opens one endpoint opens nothing else
+            return None
         return Principal(str(found.subject), attributes=found.claims or {})
 
     async def _named(self, scope: Scope, receive: Receive, send: Send) -> None:
         token = scope["user"].access_token
-        await self._app({**scope, PRINCIPAL: Principal(token.subject, attributes=token.claims or {})}, receive, send)
+        principal = Principal(token.subject, attributes=token.claims or {})
+        await self._enter(principal, getattr(token, "endpoint", ""), scope, receive, send)
+
+    async def _enter(self, principal: Principal, bound: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a principal in, by the endpoint that the path names; a token may be `bound` to one. There is nothing at
+        the path of an endpoint that is not for them."""
+        base, _, asked = scope["path"].rpartition("/")
+        named = asked if base == self._path and asked else ""
+        name = named or self._only
+        allowed = self._by_endpoint(principal, name) if name else principal
+        if allowed is None or (bound and bound != name) or (self._only and self._only != name):
+            await PlainTextResponse("Not Found", 404)(scope, receive, send)
+            return
+        await self._app({**scope, **({"path": self._path} if named else {}), PRINCIPAL: allowed}, receive, send)
 
     def _with_scope(self, send: Send) -> Send:
         """Add to a refusal which scopes are required (RFC 6750, section 3; the MCP specification):

@@ -12,7 +12,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 import anyio
-from doorward.serving import PRINCIPAL
+from doorward.serving import PRINCIPAL, person_of
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic_core import from_json
 from starlette.datastructures import Headers
@@ -78,10 +78,11 @@ class Requests:
             if self._over:
                 raise Refused(503, "the server is shutting down. Try again in a moment.")
             async with AsyncExitStack() as places:
-                _take(places, self._under_way, scope[PRINCIPAL], self._most)
+                who = person_of(scope[PRINCIPAL])
+                _take(places, self._under_way, who, self._most)
                 if scope["method"] == "GET" or Headers(scope=scope).get("mcp-method") == "subscriptions/listen":
                     # Streams stay open, so they get half of the places at most.
-                    _take(places, self._streams, scope[PRINCIPAL], self._most // 2)
+                    _take(places, self._streams, who, self._most // 2)
                 if scope["method"] == "POST":
                     await self._post(scope, receive, send, places)
                 else:
@@ -162,7 +163,7 @@ class Requests:
             if len(body) > most:
                 raise _too_large(most)
             if before <= LARGE_BYTES < len(body):
-                await self._take_large(scope[PRINCIPAL], places)
+                await self._take_large(person_of(scope[PRINCIPAL]), places)
         return bytes(body)
 
     async def _take_large(self, principal: str, places: AsyncExitStack) -> None:

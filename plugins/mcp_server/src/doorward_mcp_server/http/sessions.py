@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import anyio
 import mcp_types as t
-from doorward.serving import PRINCIPAL
+from doorward.serving import PRINCIPAL, person_of
 from mcp.server.streamable_http_manager import DEFAULT_SESSION_IDLE_TIMEOUT
 from starlette.datastructures import Headers
 from starlette.responses import Response
@@ -106,6 +106,9 @@ class HttpSessions:
         """A block in which a request of this session is under way; `asked` unless it only opens it."""
         session = self._of(scope)
         if session is None:
+            other = self._by_id.get(Headers(scope=scope).get(SESSION_ID, ""))
+            if other and person_of(other.principal) == person_of(scope[PRINCIPAL]):  # the SDK refuses other persons
+                raise Refused(404, "there is no such session at this endpoint")
             yield
             return
         session.asked = session.asked or asked

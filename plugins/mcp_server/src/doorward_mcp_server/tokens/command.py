@@ -26,7 +26,8 @@ def token() -> None:
 @click.option(
     "--expires", metavar="TIME", help="When it ends: 90d, 12h, or a date such as 2027-01-31. Never, if not given."
 )
-def new(project: Project, name: str, expires: str | None) -> None:
+@click.option("--endpoint", metavar="NAME", help="The only endpoint that it opens, of [endpoints].")
+def new(project: Project, name: str, expires: str | None, endpoint: str | None) -> None:
     """Make a token for the principal NAME. It is shown once."""
     from doorward.serving import can_come_in
 
@@ -36,9 +37,12 @@ def new(project: Project, name: str, expires: str | None) -> None:
         raise click.UsageError(
             f"{name[:200]!r} cannot be one who comes over HTTP: 1 to 200 printable characters, not `local`, not `*`."
         )
+    if endpoint and endpoint not in (known := project.load().config.endpoints):
+        raise click.UsageError(f"There is no endpoint {endpoint[:100]!r}. There are: {', '.join(known) or 'none'}.")
     ends = _ends(expires) if expires else None
     made, number = new_token(), secrets.token_hex(4)
     entry = {"id": number, "hash": hashed(made)} | ({"expires": ends} if ends else {})
+    entry |= {"endpoint": endpoint} if endpoint else {}
     _change(project, lambda document: _put(document, name, entry))
     if project.json:
         print_json({"id": number, "principal": name, "token": made, "expires": ends.isoformat() if ends else None})

@@ -13,6 +13,12 @@ from doorward_mcp_server.tokens.client_tokens import hashed
 from doorward_mcp_server.tokens.token_file import TokenFile
 
 
+class BoundToken(AccessToken):
+    """A token that opens one endpoint alone, if it names one."""
+
+    endpoint: str = ""
+
+
 class StaticTokens:
     """Verifies static tokens. Such a token has all of `scopes`, which a request needs."""
 
@@ -34,4 +40,6 @@ class StaticTokens:
         principal, settings = self._file.tokens.get(hashed(token), ("", None))
         if settings is None or (settings.expires is not None and settings.expires <= datetime.now(UTC)):
             return None
-        return AccessToken(token=token, client_id="static", scopes=self._scopes, subject=principal)
+        return BoundToken(
+            token=token, client_id="static", scopes=self._scopes, subject=principal, endpoint=settings.endpoint or ""
+        )
