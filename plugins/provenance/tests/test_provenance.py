@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from doorward import Call
+from doorward import Call, Function
 from doorward_provenance import Provenance, ProvenanceSettings
+from doorward_provenance.labels import Labelled
 from doorward_testing import DeciderConformance, call_of
 
 pytestmark = pytest.mark.anyio
@@ -158,6 +159,16 @@ async def test_labels_are_the_operators(office: Any) -> None:
         await refused(gate, sends("bob@office.example"))
 
 
+def test_the_method_of_a_route_is_no_kind() -> None:
+    """Names of operations often end with it: a `post` there is no text that strangers post."""
+    labels = Labelled(ProvenanceSettings())
+    for name, route, untrusted in (
+        ("read_runs_filter_post", "POST /runs/filter", False), ("post_search", "POST /search", False),
+        ("read_post", "GET /posts/1", True), ("read_post", "", True),
+    ):  # fmt: skip
+        assert labels.of(Function("s", name, name, route=route, read_only=True)).untrusted is untrusted
+
+
 async def test_then(office: Any) -> None:
     """It may be refused for good, or let pass."""
     async with office('then = "deny"\nmixed = "deny"') as gate:
@@ -201,6 +212,13 @@ async def test_a_short_value_is_said_by_itself(office: Any) -> None:
     async with office() as gate:
         await done(gate, "x = '13'\nawait mail.list_mails()")
         await done(gate, "await files.delete_file(file_id='13')")
+
+
+async def test_what_was_shown_long_ago_is_forgotten(office: Any) -> None:
+    """When the next program begins: it is the user's again."""
+    async with office("minutes = 0.0000001") as gate:
+        await done(gate, READ)
+        await done(gate, sends("ann@office.example"))
 
 
 async def test_a_client_that_reads_elsewhere(office: Any) -> None:

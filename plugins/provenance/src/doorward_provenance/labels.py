@@ -58,7 +58,7 @@ class Labelled:
         names = function.qualified, *(f"{function.server}.{alias}" for alias in function.aliases)
         said = {label: patterns.fit(*names) for label, patterns in self._said.items()}
         reads = function.read_only or function.guessed_read
-        words = {_singular(word) for word in _split(f"{function.server} {function.name} {' '.join(function.tags)}")}
+        words = {_singular(word) for text in _named(function) for word in _split(text)}
         places = frozenset(_places(function.parameters, links=reads))
         return Labels(
             untrusted=not said["trusted"] and (said["untrusted"] or (reads and bool(words & _STRANGER_WORDS))),
@@ -66,6 +66,13 @@ class Labelled:
             outward=not said["inward"] and (said["outward"] or bool(places)),
             places=places,
         )
+
+
+def _named(function: Function) -> Iterator[str]:
+    """What names a function, without its method: a `read_runs_filter_post` reads no posts."""
+    yield from (function.server, *function.tags)
+    method = function.route.partition(" ")[0].lower()
+    yield function.name.removesuffix(f"_{method}").removeprefix(f"{method}_")
 
 
 def _places(parameters: Mapping[str, Any], *, links: bool) -> Iterator[str]:

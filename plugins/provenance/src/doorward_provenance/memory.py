@@ -225,11 +225,11 @@ class Memory:
     def _add_said(self, at: float, said: Said) -> None:
         self._said.append((at, said))
         self._words += len(said)
-        self._drop()
+        self.forget()
 
     def _add_answer(self, answer: Answer, texts: bytes) -> None:
         self._answers.add(answer, texts)
-        self._drop()
+        self.forget()
 
     def _tell(self, **news: Any) -> None:
         if self.news is not None:
@@ -251,7 +251,7 @@ class Memory:
         """The answers that had a value; see `Answers.origins`."""
         return self._answers.origins(value)
 
-    def _drop(self) -> None:
+    def forget(self) -> None:
         """Forget what is too old, and the oldest of what is too much."""
         oldest = self._now() - self._seconds
         if len(self._answers) > MOST_WORDS or self._now() >= self._look:

@@ -193,4 +193,5 @@ class Runs:
             if len(self._memories) > _MOST_PRINCIPALS:
                 self._memories.popitem(last=False)
         self._memories.move_to_end(principal)
+        memory.forget()
         return memory
