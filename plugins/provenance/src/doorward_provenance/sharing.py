@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 import anyio
 from doorward import log
-from doorward.engines import Delete, Put, Store, update
+from doorward.engines import Conflict, Delete, Put, Store, retry, update
 
 from doorward_provenance.memory import Memory
 
@@ -34,7 +34,9 @@ class _Seen:
     """The records of a principal that were read or written, by their keys, with their sizes."""
 
     sizes: OrderedDict[str, int] = field(default_factory=OrderedDict)
-    reading: anyio.Lock = field(default_factory=anyio.Lock)
+    version: int = 0
+    """That of what it was shown, which each process stores with its records."""
+    using: anyio.Lock = field(default_factory=anyio.Lock)
 
 
 class Sharing:
@@ -55,36 +57,51 @@ class Sharing:
 
     async def load(self, principal: str, memory: Memory) -> None:
         """Learn what others have stored since."""
-        name, seen = _name(principal), self._seen.setdefault(memory, _Seen())
-        async with seen.reading:
-            if (found := await self._store.get(TABLE, f"{name}#")) is not None:
-                memory.learn_state(json.loads(found.value))
-            last = next(reversed(seen.sizes), "")
-            after = f"{name}/{float(last[len(name) + 1 :].split('-')[0]) - _OVERLAP_SECONDS:018.6f}" if last else None
-            while page := await self._store.scan(TABLE, f"{name}/", after=after):
-                for record in page:
-                    if record.key not in seen.sizes:
-                        seen.sizes[record.key] = len(record.value)
-                        memory.learn(json.loads(record.value))
-                after = page[-1].key
+        seen = self._seen.setdefault(memory, _Seen())
+        async with seen.using:
+            await self._read(_name(principal), memory, seen)
+
+    async def _read(self, name: str, memory: Memory, seen: _Seen) -> None:
+        found = await self._store.get(TABLE, f"{name}#")
+        if (version := found.version if found else 0) == seen.version:
+            return
+        if found is not None:
+            memory.learn_state(json.loads(found.value))
+        last = next(reversed(seen.sizes), "")
+        after = f"{name}/{float(last[len(name) + 1 :].split('-')[0]) - _OVERLAP_SECONDS:018.6f}" if last else None
+        while page := await self._store.scan(TABLE, f"{name}/", after=after):
+            for record in page:
+                if record.key not in seen.sizes:
+                    seen.sizes[record.key] = len(record.value)
+                    memory.learn(json.loads(record.value))
+            after = page[-1].key
+        seen.version = version
 
     async def save(self, principal: str, memory: Memory) -> None:
         """Store what is new. If that fails, only this process knows it."""
         name, seen = _name(principal), self._seen.setdefault(memory, _Seen())
-        news, memory.news = memory.news or [], []
-        if not news:
-            return
-        value = _written(news)
-        key = f"{name}/{time.time():018.6f}-{secrets.token_hex(4)}"
-        seen.sizes[key] = len(value)
-        state = json.dumps(memory.state()).encode()
-        try:
-            await self._store.commit(
-                Put(TABLE, key, value, ttl=self._seconds), Put(TABLE, f"{name}#", state, ttl=self._seconds),
-                *(Delete(TABLE, old) for old in _too_much(seen.sizes)),
-            )  # fmt: skip
-        except Exception as error:
-            log.warning("provenance_not_stored", why=str(error))
+        async with seen.using:
+            news, memory.news = memory.news or [], []
+            if not news:
+                return
+            value = _written(news)
+            key = f"{name}/{time.time():018.6f}-{secrets.token_hex(4)}"
+            seen.sizes[key] = len(value)
+            record = Put(TABLE, key, value, ttl=self._seconds)
+            olds = [Delete(TABLE, old) for old in _too_much(seen.sizes)]
+
+            async def commit() -> None:
+                state = Put(TABLE, f"{name}#", json.dumps(memory.state()).encode(), seen.version, self._seconds)
+                try:
+                    seen.version = await self._store.commit(record, state, *olds)
+                except Conflict:  # others know more than this process
+                    await self._read(name, memory, seen)
+                    raise
+
+            try:
+                await retry(commit, TABLE)
+            except Exception as error:
+                log.warning("provenance_not_stored", why=str(error))
 
 
 def _name(principal: str) -> str:
