@@ -169,6 +169,15 @@ def test_the_method_of_a_route_is_no_kind() -> None:
         assert labels.of(Function("s", name, name, route=route, read_only=True)).untrusted is untrusted
 
 
+def test_what_a_server_does_not_say() -> None:
+    """That a tool only reads, as many do not; and what it offers besides tools."""
+    labels = Labelled(ProvenanceSettings())
+    kinds = {name: labels.of(Function("s", name, name)).untrusted for name in (
+        "get_mails", "search-issues", "fetchPage", "send_mail", "resources/read", "prompts/get",
+    )}  # fmt: skip
+    assert [name for name, untrusted in kinds.items() if not untrusted] == ["send_mail"]
+
+
 async def test_then(office: Any) -> None:
     """It may be refused for good, or let pass."""
     async with office('then = "deny"\nmixed = "deny"') as gate:

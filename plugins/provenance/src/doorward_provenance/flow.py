@@ -60,6 +60,7 @@ class Flow:
         self._parameters: dict[str, list[str]] = {}
         self._sites: dict[str, dict[str, Sources]] = {}
         self._under: list[Sources] = []
+        self._tests: dict[ast.AST, list[ast.expr]] = {}
         self._changed = False
         self._everything = _NOTHING
         self._tree = None if continues else _parsed(code)
@@ -105,8 +106,10 @@ class Flow:
                     self._assign(each, sources)
             case ast.Starred(value=inner):
                 self._assign(inner, sources)
-            case ast.Attribute(value=inner) | ast.Subscript(value=inner):
+            case ast.Attribute(value=inner):
                 self._assign(inner, sources)
+            case ast.Subscript(value=inner, slice=key):
+                self._assign(inner, sources | self._value(key))
             case ast.Call(func=inner) | ast.Await(value=inner):
                 self._assign(inner, sources)
             case _:
@@ -140,9 +143,12 @@ class Flow:
             case ast.For(target=target, iter=each) | ast.AsyncFor(target=target, iter=each):
                 sources = self._value(each)
                 self._assign(target, sources)
-                with self._conditional(sources):
+                with self._conditional(sources | self._conditions(node)):
                     self._block([*node.body, *node.orelse])
-            case ast.If(test=test) | ast.While(test=test):
+            case ast.While():
+                with self._conditional(self._conditions(node)):
+                    self._block([*node.body, *node.orelse])
+            case ast.If(test=test):
                 with self._conditional(self._value(test)):
                     self._block([*node.body, *node.orelse])
             case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
@@ -154,6 +160,7 @@ class Flow:
             case ast.FunctionDef(name=name, args=args) | ast.AsyncFunctionDef(name=name, args=args):
                 self._defined(name, args)
                 self._block(node.body)
+                self._add(name, self._conditions(node))
                 for inner in ast.walk(node):
                     if isinstance(inner, ast.Return | ast.Yield | ast.YieldFrom) and inner.value is not None:
                         self._add(name, self._value(inner.value))
@@ -162,7 +169,8 @@ class Flow:
                 for handler in node.handlers:
                     if handler.name:
                         self._add(handler.name, self._everything)
-                    self._block(handler.body)
+                    with self._conditional(self._everything):
+                        self._block(handler.body)
             case ast.Match(subject=subject, cases=cases):
                 sources = self._value(subject)
                 for case in cases:
@@ -174,6 +182,12 @@ class Flow:
                 for child in ast.iter_child_nodes(node):
                     if isinstance(child, ast.expr):
                         self._value(child)
+
+    def _conditions(self, tree: ast.AST) -> Sources:
+        """What the way through a loop or a function depends on: it may be left under any condition in it."""
+        if tree not in self._tests:
+            self._tests[tree] = [*_tests(tree)]
+        return _NOTHING.union(*map(self._value, self._tests[tree]))
 
     def _defined(self, name: str, args: ast.arguments) -> None:
         named = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
@@ -260,6 +274,9 @@ class Flow:
             for name, sources in named:
                 if name is not None:
                     self._site(function, name, sources)
+        for each in node.args:  # what is handed over may be called with whatever is handed over beside it
+            for function in self._value(each) if isinstance(each, ast.Name | ast.Attribute) else ():
+                self._site(function, _ALL, given)
         passed = [each.id for each in node.args if isinstance(each, ast.Name)]
         if isinstance(node.func, ast.Name):
             self._pass([node.func.id], given)
@@ -314,6 +331,18 @@ def _assigned(tree: ast.AST) -> Iterator[str]:
                 yield name
             case ast.MatchMapping(rest=str(name)):
                 yield name
+            case _:
+                pass
+
+
+def _tests(tree: ast.AST) -> Iterator[ast.expr]:
+    """The conditions in a loop or a function, and what its loops go through."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.If(test=each) | ast.While(test=each) | ast.Assert(test=each):
+                yield each
+            case ast.For(iter=each) | ast.AsyncFor(iter=each) | ast.Match(subject=each):
+                yield each
             case _:
                 pass
 

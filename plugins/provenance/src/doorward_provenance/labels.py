@@ -24,6 +24,11 @@ members url uri link webhook callback endpoint destination target iban account p
 """Words of parameters that say whom or what place a call reaches, if they take texts."""
 _STRANGER_WORDS, _PRIVATE_WORDS, _PLACE_WORDS = (frozenset(t.split()) for t in (_STRANGERS, _PRIVATE, _PLACES))
 _LINK_WORDS = frozenset({"url", "uri", "link", "webhook", "callback"})
+_OFFERED: Mapping[str, Sequence[str]] = {"resources/read": ("document",), "prompts/get": ("document",)}
+"""What MCP servers offer besides functions, and the kinds that it is."""
+_READING = "get list read search find fetch show view query download export check load open retrieve"
+_VERBS = frozenset(_READING.split())
+"""First words of names of what only reads, where its server does not say so."""
 _PLACE_FORMATS = frozenset({"email", "idn-email", "uri", "iri", "url", "uri-reference", "hostname"})
 
 
@@ -58,20 +63,27 @@ class Labelled:
         names = function.qualified, *(f"{function.server}.{alias}" for alias in function.aliases)
         said = {label: patterns.fit(*names) for label, patterns in self._said.items()}
         reads = function.read_only or function.guessed_read
+        gives = reads or _gives(function)
         words = {_singular(word) for text in _named(function) for word in _split(text)}
         places = frozenset(_places(function.parameters, links=reads))
         return Labels(
-            untrusted=not said["trusted"] and (said["untrusted"] or (reads and bool(words & _STRANGER_WORDS))),
-            private=said["private"] or (reads and bool(words & _PRIVATE_WORDS)),
+            untrusted=not said["trusted"] and (said["untrusted"] or (gives and bool(words & _STRANGER_WORDS))),
+            private=said["private"] or (gives and bool(words & _PRIVATE_WORDS)),
             outward=not said["inward"] and (said["outward"] or bool(places)),
             places=places,
         )
+
+
+def _gives(function: Function) -> bool:
+    """Whether a function seems to give what others wrote, though nothing says that it only reads."""
+    return function.name in _OFFERED or next(iter(_split(function.name)), "") in _VERBS
 
 
 def _named(function: Function) -> Iterator[str]:
     """What names a function, without its method: a `read_runs_filter_post` reads no posts."""
     yield from (function.server, *function.tags)
     method = function.route.partition(" ")[0].lower()
+    yield from _OFFERED.get(function.name, ())
     yield function.name.removesuffix(f"_{method}").removeprefix(f"{method}_")
 
 

@@ -13,13 +13,17 @@ from operator import attrgetter
 from typing import Any
 
 from doorward_provenance.labels import Labels
-from doorward_provenance.words import HASH_BYTES, Hashes, Phrases, dates, leaves, packed, unpacked
+from doorward_provenance.words import HASH_BYTES, MOST_LEAVES, Hashes, Phrases, dates, leaves, packed, unpacked
+from doorward_provenance.words import MOST_WORDS as MOST_TEXT_WORDS
 
 MOST_WORDS = 200_000
 """Words and fields that are remembered of what one principal was answered, and words of what it said."""
 _TEXT_WORDS = 4
 """A leaf with so many words is a text, in which somebody may have written anything; a shorter one is a field."""
 
+_LONG, _SHORT_LEAF = 0, 1
+"""What stands behind the words of a text, and of a leaf with fewer words: that is a name as a whole, and a text as to
+its parts."""
 _SHORT = 4
 """A value with fewer characters was said only where it stood by itself: the 13 of a time of day is no number 13."""
 _APART = re.compile(r"[\s\"'`()\[\]{},;=]+")
@@ -90,31 +94,35 @@ class Answers:
         self._all.append(answer)
         self.fields += len(answer.fields)
 
-    def read(self, value: Any, echoes: Iterable[Any]) -> tuple[set[int], bytes]:
-        """The fields and the texts of an answer, but not those that only repeat what the call was given."""
+    def read(self, value: Any, echoes: Iterable[Any]) -> tuple[set[int], bytes, bool]:
+        """The fields and the texts of an answer, but not those that only repeat what the call was given; and whether
+        that is all of it."""
         repeated = {self._hashes.whole(each) for each in echoes}
         fields, texts = set[int](), bytearray()
+        count = most = 0
         for _, leaf in leaves(value):
+            count += 1
             one = self._hashes.whole(leaf)
             if one in repeated:
                 continue
             fields.add(one)
-            if (
-                isinstance(leaf, str)
-                and len(leaf) > 2 * _TEXT_WORDS
-                and len(leaf.split(None, _TEXT_WORDS)) >= _TEXT_WORDS
-            ):
+            if isinstance(leaf, str) and (count_words := len(leaf.split(None, _TEXT_WORDS))) > 1:
+                end = _LONG if count_words >= _TEXT_WORDS and len(leaf) > 2 * _TEXT_WORDS else _SHORT_LEAF
                 for text in (leaf, *dates(leaf)):
-                    texts += packed([*self._hashes.words(text), 0])
-        return fields, bytes(texts)
+                    words = self._hashes.words(text)
+                    most = max(most, len(words))
+                    texts += packed([*words, end])
+        return fields, bytes(texts), count < MOST_LEAVES and most < MOST_TEXT_WORDS
 
-    def drop(self, before: float, most: int) -> None:
-        """Forget the answers from before a time, and the oldest until there are at most so many words and fields."""
+    def drop(self, before: float, most: int) -> bool:
+        """Forget the answers from before a time, and the oldest until there are at most so many words and fields.
+        Returns: whether an untrusted one was forgotten because of that."""
         ends = [*(answer.start for answer in self._all[1:]), self._dropped + len(self._texts)]
         size, count = len(self), 0
         while count < len(self._all) and (self._all[count].at < before or size > most):
             size -= (ends[count] - self._all[count].start) // HASH_BYTES + len(self._all[count].fields)
             count += 1
+        lost = any(answer.labels.untrusted and answer.at >= before for answer in self._all[:count])
         for answer in self._all[:count]:
             self.fields -= len(answer.fields)
             for one in answer.fields:
@@ -126,20 +134,29 @@ class Answers:
             del self._texts[: ends[count - 1] - self._dropped]
             self._dropped = ends[count - 1]
             del self._all[:count]
+        return lost
 
     def origins(self, value: str | float) -> Iterator[Origin]:
         """The answers that had a value: in their texts, then as a field, the last first."""
         if words := self._hashes.words(str(value)):
-            wanted, limit = packed(words), len(self._texts)
+            wanted, limit, whole = packed(words), len(self._texts), self._hashes.whole(value)
             while (at := self._texts.rfind(wanted, 0, limit)) >= 0:
                 if at % HASH_BYTES:
                     limit = at + len(wanted) - 1
                     continue
                 answer = self._all[bisect_right(self._all, self._dropped + at, key=attrgetter("start")) - 1]
+                if whole in answer.fields and self._is_short(at + len(wanted)):
+                    limit = at + len(wanted) - 1
+                    continue
                 yield Origin(answer, in_text=True)
                 limit = answer.start - self._dropped
         for answer in reversed(self._by_field.get(self._hashes.whole(value), ())):
             yield Origin(answer, in_text=False)
+
+    def _is_short(self, at: int) -> bool:
+        """Whether the text that goes on here is a short one."""
+        rest = unpacked(bytes(self._texts[at : at + _TEXT_WORDS * HASH_BYTES]))
+        return next((each == _SHORT_LEAF for each in rest if each in (_LONG, _SHORT_LEAF)), False)
 
 
 class Memory:
@@ -157,7 +174,7 @@ class Memory:
         self._look = self._now()
         self.programs = 0
         self.shown = float("inf")
-        self._last_shown = self._private_shown = 0.0
+        self._last_shown = self._private_shown = self._lost = 0.0
 
     def say(self, *texts: str) -> None:
         """Remember what the user's own program says, or the user."""
@@ -174,8 +191,10 @@ class Memory:
     def answered(
         self, function: str, server: str, labels: Labels, program: int, value: Any, echoes: Iterable[Any] = ()
     ) -> None:
-        fields, texts = self._answers.read(value, echoes)
+        fields, texts, is_all = self._answers.read(value, echoes)
         at = self._now()
+        if labels.untrusted and not is_all:
+            self._lost = at
         self._add_answer(Answer(function, server, labels, program, at, 0, fields), texts)
         self._tell(
             at=at, function=function, server=server, program=program, untrusted=labels.untrusted,
@@ -209,11 +228,13 @@ class Memory:
     def state(self) -> dict[str, float]:
         """When it was shown what, for those who store it."""
         first = self.shown if self.shown != float("inf") else 0.0
-        return {"first": first, "last": self._last_shown, "private": self._private_shown, "programs": self.programs}
+        return {"first": first, "last": self._last_shown, "private": self._private_shown, "programs": self.programs,
+                "lost": self._lost}  # fmt: skip
 
     def learn_state(self, state: Mapping[str, float]) -> None:
         """Know what others know to have been shown."""
         self.programs = max(self.programs, int(state["programs"]))
+        self._lost = max(self._lost, state["lost"])
         for untrusted in (state["first"], state["last"]):
             self._show(untrusted, state["private"])
 
@@ -240,6 +261,15 @@ class Memory:
         """Whether it was shown what is not for everybody."""
         return self._private_shown > 0
 
+    def lose(self) -> None:
+        """Not all that it was answered is known to everybody."""
+        self._lost = self._now()
+
+    @property
+    def has_lost(self) -> bool:
+        """Whether untrusted answers were too much to be remembered: a value that is found nowhere may be from there."""
+        return self._lost > 0
+
     def was_said(self, value: str | float) -> bool:
         """Whether the user's own programs said it."""
         if len(str(value).strip()) < _SHORT:
@@ -255,11 +285,12 @@ class Memory:
         """Forget what is too old, and the oldest of what is too much."""
         oldest = self._now() - self._seconds
         if len(self._answers) > MOST_WORDS or self._now() >= self._look:
-            self._answers.drop(oldest, MOST_WORDS * 9 // 10)
+            if self._answers.drop(oldest, MOST_WORDS * 9 // 10):
+                self._lost = self._now()
             self._look = self._now() + self._seconds / 100
         while len(self._said) > 1 and (self._said[0][0] < oldest or self._words > MOST_WORDS):
             self._words -= len(self._said.popleft()[1])
         if self._last_shown < oldest:
             self.shown = float("inf")
-        if self._private_shown < oldest:
-            self._private_shown = 0.0
+        self._private_shown = self._private_shown if self._private_shown >= oldest else 0.0
+        self._lost = self._lost if self._lost >= oldest else 0.0

@@ -80,6 +80,8 @@ def _objection(running: Running, function: Function, path: str, origins: Sequenc
         return _told(strangers[0], running)
     if is_place and not origins and not running.own:
         return "came from nowhere that is known, after what others may have written was read"
+    if not origins and not running.own and running.memory.has_lost:
+        return "came from nowhere that is known, and untrusted answers were too large to be remembered"
     if is_place and not origins:
         computed = [name for name, labels in running.sources(function, path).items() if labels.untrusted]
         if computed:

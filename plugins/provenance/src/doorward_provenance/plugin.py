@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import anyio
-from doorward import Call, Decider, DoorwardError, Gateway, Outcome, PluginContext, Run, RunLayer, hookimpl
+from doorward import Call, Decider, DoorwardError, Gateway, Outcome, PluginContext, Reply, Run, RunLayer, hookimpl
 
 from doorward_provenance.flow import ANY
 from doorward_provenance.hiding import hidden
@@ -36,7 +36,11 @@ class Provenance:
     @hookimpl
     def gateway_made(self, gateway: Gateway) -> None:
         self._gateway = gateway
-        gateway.on_answer(lambda call, reply: self._runs.answered(call, reply.value))
+        gateway.on_answer(self._answered)
+
+    def _answered(self, call: Call, reply: Reply) -> None:
+        more = [dict(reply.headers)] if reply.headers else []
+        self._runs.answered(call, [reply.value, *more] if more else reply.value)
 
     @hookimpl
     def change_result(self, call: Call, result: Any) -> None:

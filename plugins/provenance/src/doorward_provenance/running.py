@@ -72,6 +72,7 @@ class Running:
                 if not value:
                     return
             labels = replace(labels, untrusted=untrusted, private=private)
+            self.show()  # to a model, which may be the client's own
         self._remember(function, labels, value, given)
 
     def _remember(self, function: Function, labels: Labels, value: Any, given: Mapping[str, Any]) -> None:

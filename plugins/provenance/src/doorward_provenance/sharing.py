@@ -84,7 +84,7 @@ class Sharing:
             news, memory.news = memory.news or [], []
             if not news:
                 return
-            value = _written(news)
+            value = _written(news, memory)
             key = f"{name}/{time.time():018.6f}-{secrets.token_hex(4)}"
             seen.sizes[key] = len(value)
             record = Put(TABLE, key, value, ttl=self._seconds)
@@ -108,14 +108,15 @@ def _name(principal: str) -> str:
     return hashlib.sha256(principal.encode()).hexdigest()[:32]
 
 
-def _written(news: list[dict[str, Any]]) -> bytes:
-    """News as bytes, without the largest if they are too much: that was shown, and may be asked for no more."""
+def _written(news: list[dict[str, Any]], memory: Memory) -> bytes:
+    """News as bytes, without the largest if they are too much: that is lost for others."""
     written = [json.dumps(each) for each in news]
     size = sum(map(len, written))
     for large in sorted(written, key=len, reverse=True):
         if size <= MOST_RECORD_BYTES:
             break
         written.remove(large)
+        memory.lose()
         size -= len(large)
     return f"[{','.join(written)}]".encode()
 

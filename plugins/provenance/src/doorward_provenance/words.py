@@ -17,7 +17,12 @@ MOST_WORDS = 50_000
 """Words of one value that are looked at."""
 
 _WORD = re.compile(r"\w+")
-_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff]")
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
+_NAME = re.compile(r"[A-Za-z_$][\w$-]{0,40}")
+"""A key that may be what a server calls a field."""
 _NAMES = "jan feb mar apr may jun jul aug sep oct nov dec"
 _MONTHS = {name: number for number, name in enumerate(_NAMES.split(), 1)}
 _MONTH = rf"((?:{'|'.join(_MONTHS)})[a-z]{{0,6}})\.?"
@@ -36,19 +41,21 @@ def plain(text: str) -> str:
 
 
 def leaves(value: Any) -> Iterator[tuple[str, str | int | float]]:
-    """The texts and numbers in a JSON value, each with its path (`to[0]`); keys count as texts of their object."""
+    """The texts and numbers in a JSON value, each with its path (`to[0]`); keys that are no names count, too."""
     return islice(_leaves(value, ""), MOST_LEAVES)
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, str | int | float]]:
     if isinstance(value, Mapping):
         for key, each in value.items():
+            if not _NAME.fullmatch(str(key)):
+                yield path, str(key)
             yield from _leaves(each, f"{path}.{key}" if path else str(key))
     elif isinstance(value, list | tuple):
         for number, each in enumerate(value):
             yield from _leaves(each, f"{path}[{number}]")
     elif isinstance(value, str | int | float) and not isinstance(value, bool):
-        yield path, value
+        yield path, int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def parameter_of(path: str) -> str:
