@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -96,6 +97,53 @@ def test_the_rules_for_github(decided: Callable[..., str], tmp_path: Path) -> No
     assert decided("github.gists_list") == "error"
 
 
+@pytest.mark.slow
+def test_the_rules_of_a_policy(decided: Callable[..., str], tmp_path: Path) -> None:
+    """docs/howto/policy.md: the first rule that fits decides, and what none names is denied."""
+    server = '[servers.github]\nsource = "openapi"\nspec = "github.json"\nbase_url = "https://api.github.com"\n'
+    (tmp_path / "doorward.toml").write_text(server + of_page("docs/howto/policy.md"))
+    operations = {"repos/delete": "DELETE /repos", "issues/create": "POST /issues", "repos/get": "GET /repos"}
+    (tmp_path / "github.json").write_text(document(**operations))
+    assert decided("github.repos_delete", "--principal", "ann") == "deny"
+    assert decided("github.issues_create", "--principal", "ann") == "allow"
+    assert decided("github.issues_create", "--principal", "eve") == "confirm"
+    assert decided("github.repos_get", "--principal", "eve") == "allow"
+
+
+@pytest.mark.slow
+def test_the_rules_for_people_on_call(decided: Callable[..., str], tmp_path: Path) -> None:
+    """docs/howto/oncall.md: notes are free, changes of incidents are asked about, and one channel is written to."""
+    (tmp_path / "slack.py").write_text(SLACK)
+    command = json.dumps([sys.executable, "slack.py"])
+    shown = of_page("docs/howto/oncall.md").replace('["npx", "-y", "@modelcontextprotocol/server-slack"]', command)
+    (tmp_path / "doorward.toml").write_text(shown)
+    (tmp_path / ".env").write_text("PAGERDUTY_KEY=nothing1\nSLACK_BOT_TOKEN=nothing2\nSLACK_TEAM_ID=T0\n")
+    operations = {
+        "updateIncident": "PUT /incidents",
+        "createIncidentNote": "POST /notes",
+        "listOnCalls": "GET /oncalls",
+    }
+    (tmp_path / "pagerduty.json").write_text(document(**operations))
+    assert decided("pagerduty.list_on_calls") == "allow"
+    assert decided("pagerduty.create_incident_note") == "allow"
+    assert decided("pagerduty.update_incident") == "confirm"
+    for channel, decision in {"C0INCIDENTS": "allow", "C0GENERAL": "deny"}.items():
+        arguments = json.dumps({"channel_id": channel, "text": "hello"})
+        assert decided("slack.slack_post_message", "--args", arguments) == decision
+
+
+SLACK = """
+from mcp.server.mcpserver import MCPServer
+
+server = MCPServer("slack")
+
+@server.tool()
+def slack_post_message(channel_id: str, text: str) -> str:
+    \"\"\"Post a message.\"\"\"
+    return text
+
+server.run()
+"""
 SQL = """
 from mcp.server.mcpserver import MCPServer
 
@@ -113,8 +161,6 @@ server.run()
 @pytest.mark.slow
 def test_the_rules_for_a_database(decided: Callable[..., str], tmp_path: Path) -> None:
     """One statement that reads is allowed; another one, or two, are not."""
-    import sys
-
     (tmp_path / "server.py").write_text(SQL)
     shown = of_page("docs/howto/database.md")
     command = json.dumps([sys.executable, "server.py"])

@@ -13,10 +13,15 @@ import dataclasses
 import importlib
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import click
 import griffe
+from doorward.config.installed_plugins import installed
+from doorward_cli.command_line import GROUPS
+from doorward_cli.installed_commands import well_known
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = (
@@ -55,7 +60,8 @@ def pages() -> dict[str, str]:
         f"| [{name}]({name}.md) | {_first(loader.modules_collection[name])} |\n" for name in (*MODULES, *LIBRARIES)
     )
     found["hooks.md"] = _hooks(loader)
-    listed += "| [hooks](hooks.md) | Every hook |\n"
+    found["cli.md"] = _command_line()
+    listed += "| [hooks](hooks.md) | Every hook |\n| [cli](cli.md) | Every command |\n"
     about = "What plugins and users of the library import. `make reference` writes these pages."
     found["README.md"] = f"# Reference\n\n{about}\n\n| module | |\n|---|---|\n{listed}"
     return found
@@ -105,6 +111,48 @@ def _hooks(loader: griffe.GriffeLoader) -> str:
     for subject in (member for member in module.members.values() if not member.is_alias and member.is_class):
         parts += [f"## `{_signature(hook, name)}`\n\n{_docstring(hook)}" for name, hook in subject.members.items()]
     return "\n\n".join(parts) + "\n"
+
+
+def _command_line() -> str:
+    """The page of all commands, as their own `--help` says it."""
+    points = {entry.name: entry.point for entry in installed() if entry.kind == "command"}
+    parts = [
+        "# Commands",
+        "Each as `--help` prints it. `--config` and `--env-file`, which most commands take, are left out.",
+    ]
+    for title in dict.fromkeys(about["group"] for about in well_known().values() if "group" in about):
+        parts.append(f"## {GROUPS[title]}")
+        names = [name for name, about in well_known().items() if about.get("group") == title and name in points]
+        parts += [part for name in names for part in _command(points[name].load(), f"doorward {name}", points, name)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _command(command: click.Command, said: str, points: Mapping[str, Any], path: str) -> list[str]:
+    """A command, and those below it."""
+    context = click.Context(command, info_name=said, terminal_width=100, max_content_width=100)
+    if isinstance(command, click.Group):
+        further = {name.removeprefix(f"{path}.") for name in points if name.startswith(f"{path}.")}
+        below = {
+            name: points[f"{path}.{name}"].load() if f"{path}.{name}" in points else command.get_command(context, name)
+            for name in sorted({*command.list_commands(context), *further})
+        }
+        return [
+            part for name, each in below.items() for part in _command(each, f"{said} {name}", points, f"{path}.{name}")
+        ]
+    return [f"### `{said}`", f"```text\n{_help(command, context)}\n```"]
+
+
+def _help(command: click.Command, context: click.Context) -> str:
+    """What `--help` prints, without the options that stand at the head of the page."""
+    options = [param for param in command.params if isinstance(param, click.Option)]
+    shown = [option for option in options if not {"--config", "--env-file", "--help"} & {*option.opts}]
+    formatter = click.HelpFormatter(width=100)
+    command.format_usage(context, formatter)
+    command.format_help_text(context, formatter)
+    if rows := [row for param in shown if (row := param.get_help_record(context))]:
+        with formatter.section("Options"):
+            formatter.write_dl(rows)
+    return re.sub(r"[ \t]+$", "", formatter.getvalue().strip(), flags=re.MULTILINE)
 
 
 def _target(loader: griffe.GriffeLoader, module: Any, export: str) -> Any:

@@ -119,13 +119,26 @@ def _section(message: Message) -> str:
 
 def _text(page: Page, sections: dict[str, dict[str, dict[str, None]]]) -> str:
     parts = [f"# {page.title}\n\n{page.about} `{HOLE}` stands for what differs. [All symptoms](../troubleshooting.md)"]
+    anchors: set[str] = set()
     for name, rows in sorted(sections.items(), key=lambda section: (section[0] != CORE, section[0])):
         lines = [
-            f"| {_said(said)} | {'<br>'.join(map(_cell, advice))} |"
+            f"| {_anchor(said, anchors)}{_said(said)} | {'<br>'.join(map(_cell, advice))} |"
             for said, advice in sorted(rows.items(), key=_order)
         ]
         parts.append("\n".join([f"## {name}\n", "| what one reads | what to do |", "|---|---|", *lines]))
     return "\n\n".join(parts) + "\n"
+
+
+def _anchor(text: str, taken: set[str]) -> str:
+    """What leads to a message: the first words of it that are always the same, `#a-run-may-make-calls`."""
+    words = re.findall(r"[a-z0-9]+", text.replace("{}", " ").casefold())[:8]
+    name = free = "-".join(words) or "any"
+    number = 1
+    while free in taken:
+        number += 1
+        free = f"{name}-{number}"
+    taken.add(free)
+    return f'<a id="{free}"></a>'
 
 
 def _order(row: tuple[str, object]) -> tuple[bool, str]:
