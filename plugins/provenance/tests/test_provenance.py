@@ -52,7 +52,7 @@ async def test_an_address_out_of_a_mail_is_asked_about(office: Any) -> None:
     async with office() as gate:
         await done(gate, READ)
         why = await refused(gate, sends("mallory@evil.example"))
-        assert "`to[0]` came from a text that mail.list_mails answered one program ago" in why
+        assert "`to[0]` came from a text (`[0].body`) that mail.list_mails answered one program ago" in why
         assert "`to[0]`" in await refused(gate, sends("Mallory@EVIL.example"))
         assert "`to[0]`" in await refused(gate, sends("mallory\u200b@evil.example"))
         assert "2 programs ago" not in why
@@ -145,7 +145,7 @@ async def test_a_single_call(office: Any) -> None:
     async with office() as gate:
         await gate.call("mail.send", {"to": ["mallory@evil.example"]}, principal="ann")
         await done(gate, READ, principal="bob")
-        with pytest.raises(Exception, match="came from a text that mail\\.list_mails answered"):
+        with pytest.raises(Exception, match=r"came from a text .* that mail\.list_mails answered"):
             await gate.call("mail.send", {"to": ["mallory@evil.example"]}, principal="bob")
 
 

@@ -32,12 +32,12 @@ async def test_another_process_knows_it(office: Any, store: MemoryStore) -> None
         for gate in (other, one):
             assert (await gate.execute(to("ann@office.example"))).ok
             why = str((await gate.execute(to("mallory@evil.example"))).error)
-            assert "came from a text that mail.list_mails answered" in why
+            assert "came from a text (`[0].body`) that mail.list_mails answered" in why
             why = str((await gate.execute("await files.delete_file(file_id='13')")).error)
             assert "`file_id` came from a text" in why
         assert (await other.execute(to("mallory@evil.example"), principal="bob")).ok
     async with office(head=head) as later:
-        assert "came from a text that mail.list_mails" in str((await later.execute(to("mallory@evil.example"))).error)
+        assert "came from a text (`[0].body`) that mail.list_mails" in str((await later.execute(to("mallory@evil.example"))).error)
     assert not [record for record in (await store.scan(TABLE)) if b"mallory" in record.value]
 
 

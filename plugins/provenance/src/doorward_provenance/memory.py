@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from doorward_provenance.labels import Labels
@@ -26,6 +26,8 @@ _LONG, _SHORT_LEAF = 0, 1
 its parts."""
 _SHORT = 4
 """A value with fewer characters was said only where it stood by itself: the 13 of a time of day is no number 13."""
+_PLACE = re.compile(r"[\w.$\[\]-]{1,80}")
+"""A path that is fit to be shown: names and numbers alone."""
 _APART = re.compile(r"[\s\"'`()\[\]{},;=]+")
 
 
@@ -59,14 +61,22 @@ class Answer:
     at: float
     start: int
     fields: set[int] = field(default_factory=set)
+    places: list[tuple[int, str]] = field(default_factory=list)
+    """Where each of its texts begins, in bytes, and the path of that in the answer."""
+
+    def place(self, at: int) -> str:
+        """The path of the text that is at a position (`[11].body`); "" if there is no plain one."""
+        found = bisect_right(self.places, at, key=itemgetter(0)) - 1
+        return self.places[found][1] if found >= 0 else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a value came from: in a `text` that was answered, or as a `field` of its own."""
+    """Where a value came from: in a text that was answered, and its path there; or as a field of its own."""
 
     answer: Answer
     in_text: bool
+    place: str = ""
 
 
 class Answers:
@@ -94,13 +104,14 @@ class Answers:
         self._all.append(answer)
         self.fields += len(answer.fields)
 
-    def read(self, value: Any, echoes: Iterable[Any]) -> tuple[set[int], bytes, bool]:
-        """The fields and the texts of an answer, but not those that only repeat what the call was given; and whether
-        that is all of it."""
+    def read(self, value: Any, echoes: Iterable[Any]) -> tuple[set[int], bytes, list[tuple[int, str]], bool]:
+        """The fields and the texts of an answer with their places, but not those that only repeat what the call was
+        given; and whether that is all of it."""
         repeated = {self._hashes.whole(each) for each in echoes}
         fields, texts = set[int](), bytearray()
+        places = list[tuple[int, str]]()
         count = most = 0
-        for _, leaf in leaves(value):
+        for path, leaf in leaves(value):
             count += 1
             one = self._hashes.whole(leaf)
             if one in repeated:
@@ -108,11 +119,12 @@ class Answers:
             fields.add(one)
             if isinstance(leaf, str) and (count_words := len(leaf.split(None, _TEXT_WORDS))) > 1:
                 end = _LONG if count_words >= _TEXT_WORDS and len(leaf) > 2 * _TEXT_WORDS else _SHORT_LEAF
+                places.append((len(texts), path if _PLACE.fullmatch(path) else ""))
                 for text in (leaf, *dates(leaf)):
                     words = self._hashes.words(text)
                     most = max(most, len(words))
                     texts += packed([*words, end])
-        return fields, bytes(texts), count < MOST_LEAVES and most < MOST_TEXT_WORDS
+        return fields, bytes(texts), places, count < MOST_LEAVES and most < MOST_TEXT_WORDS
 
     def drop(self, before: float, most: int) -> bool:
         """Forget the answers from before a time, and the oldest until there are at most so many words and fields.
@@ -148,7 +160,8 @@ class Answers:
                 if whole in answer.fields and self._is_short(at + len(wanted)):
                     limit = at + len(wanted) - 1
                     continue
-                yield Origin(answer, in_text=True)
+                place = answer.place(self._dropped + at - answer.start)
+                yield Origin(answer, in_text=True, place=place)
                 limit = answer.start - self._dropped
         for answer in reversed(self._by_field.get(self._hashes.whole(value), ())):
             yield Origin(answer, in_text=False)
@@ -191,14 +204,14 @@ class Memory:
     def answered(
         self, function: str, server: str, labels: Labels, program: int, value: Any, echoes: Iterable[Any] = ()
     ) -> None:
-        fields, texts, is_all = self._answers.read(value, echoes)
+        fields, texts, places, is_all = self._answers.read(value, echoes)
         at = self._now()
         if labels.untrusted and not is_all:
             self._lost = at
-        self._add_answer(Answer(function, server, labels, program, at, 0, fields), texts)
+        self._add_answer(Answer(function, server, labels, program, at, 0, fields, places), texts)
         self._tell(
             at=at, function=function, server=server, program=program, untrusted=labels.untrusted,
-            private=labels.private, fields=encoded(packed(fields)), texts=encoded(texts),
+            private=labels.private, fields=encoded(packed(fields)), texts=encoded(texts), places=places,
         )  # fmt: skip
 
     def show(self, *, untrusted: bool, private: bool) -> None:
@@ -219,7 +232,16 @@ class Memory:
                 fields = {*unpacked(decoded(each["fields"]))}
                 self.programs = max(self.programs, each["program"])
                 self._add_answer(
-                    Answer(each["function"], each["server"], labels, each["program"], at, 0, fields),
+                    Answer(
+                        each["function"],
+                        each["server"],
+                        labels,
+                        each["program"],
+                        at,
+                        0,
+                        fields,
+                        [(start, path) for start, path in each["places"]],
+                    ),
                     decoded(each["texts"]),
                 )
             else:

@@ -101,5 +101,6 @@ def _is_free(origin: Origin, function: Function) -> bool:
 def _told(origin: Origin, running: Running) -> str:
     ago = running.number - origin.answer.program
     when = "in this program" if ago <= 0 else "one program ago" if ago == 1 else f"{ago} programs ago"
-    what = "a text" if origin.in_text else "a field"
+    place = f" (`{origin.place}`)" if origin.place else ""
+    what = f"a text{place}" if origin.in_text else "a field"
     return f"came from {what} that {origin.answer.function} answered {when}: others may have written it"
