@@ -72,6 +72,7 @@ CAPABILITIES = [
         "[provenance]\nminutes = 60\n",
         ("DOORWARD_PROVENANCE__MINUTES", "60"),
         plugin="provenance",
+        command="provenance",
     ),
     Capability(
         "doorward-console",

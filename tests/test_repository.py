@@ -74,6 +74,7 @@ COMMANDS = {
     "enhance": {"compile.enhance", "clean.enhancements"},
     "search": {"learned"},
     "pins": {"pins"},
+    "provenance": {"provenance"},
     "triggers": {"triggers"},
     "policy_rules": {"policy.accept", "policy.explain"},
 }

@@ -11,6 +11,8 @@ from doorward_provenance import Provenance, ProvenanceSettings
 from doorward_provenance.labels import Labelled
 from doorward_testing import DeciderConformance, call_of
 
+from .conftest import CONFIG
+
 pytestmark = pytest.mark.anyio
 
 READ = "result = await mail.list_mails()"
@@ -290,6 +292,25 @@ async def test_what_a_model_reads_out_of_a_mail(office: Any, lines: str, schema:
             assert "was computed from what" in await refused(gate, code)
         await gate.execute(READ)
         assert "nowhere that is known" in await refused(gate, code)  # it is not the user's
+
+
+@pytest.mark.slow
+def test_the_labels_are_shown(doorward_host: Any, office: Any, cli: Any) -> None:
+    """Those of all functions that have any, or of some; by kind and by the configuration."""
+    doorward_host.install_real("doorward-provenance", "doorward-store-sqlite", "text")
+    doorward_host.write(CONFIG + 'private = ["people.get_team"]\ntrusted = ["mail.get_attachment"]\n')
+    cli("compile")
+    found = {line.split()[0]: line.split(None, 1)[1].strip() for line in cli("provenance").out.splitlines()[1:]}
+    assert found["mail.list_mails"] == "untrusted, private"
+    assert found["mail.get_attachment"] == "private"
+    assert found["mail.send"] == "outward (to)"
+    assert found["people.get_team"] == "private"
+    assert "people.get_people" not in found
+    assert cli("provenance", "--json", "mail.s*").json["labels"] == {
+        "mail.send": {"untrusted": False, "private": False, "outward": True, "places": ["to"]}
+    }
+    doorward_host.write(CONFIG.replace("[provenance]", "").replace('"provenance"', ""))
+    assert "not in use" in cli("provenance").err
 
 
 class TestConformance(DeciderConformance):

@@ -37,7 +37,9 @@ async def test_another_process_knows_it(office: Any, store: MemoryStore) -> None
             assert "`file_id` came from a text" in why
         assert (await other.execute(to("mallory@evil.example"), principal="bob")).ok
     async with office(head=head) as later:
-        assert "came from a text (`[0].body`) that mail.list_mails" in str((await later.execute(to("mallory@evil.example"))).error)
+        assert "came from a text (`[0].body`) that mail.list_mails" in str(
+            (await later.execute(to("mallory@evil.example"))).error
+        )
     assert not [record for record in (await store.scan(TABLE)) if b"mallory" in record.value]
 
 

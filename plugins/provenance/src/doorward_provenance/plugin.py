@@ -23,7 +23,7 @@ class Provenance:
     def __init__(self, context: PluginContext) -> None:
         """Raises: ConfigError for an unknown group."""
         settings: ProvenanceSettings = context.tables.get("provenance") or ProvenanceSettings()
-        labels = Labelled(settings)
+        labels = self.labels = Labelled(settings)
         is_tainted = context.members(settings.tainted, "[provenance] tainted")
         self._gateway: Gateway | None = None
         self._hides = settings.handles
