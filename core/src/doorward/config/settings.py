@@ -29,7 +29,7 @@ from doorward.secrets.store import Secret
 if TYPE_CHECKING:
     _RunLimits = Settings  # the limits of a run are typed as `Limits`
 else:
-    _RunLimits = create_model("_RunLimits", __base__=Settings, **limit_keys.FIELDS)
+    _RunLimits = create_model("_RunLimits", __base__=Settings, __doc__="What one run may use.", **limit_keys.FIELDS)
 
 
 class LimitSettings(_RunLimits):
