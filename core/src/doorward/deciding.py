@@ -10,7 +10,7 @@ _EXPORTS = Exports(
         "access.policy": "Policy Reached",
         "access.rules": "Rules",
         "calls.permissions": "nobody_asks",
-        "model.calls": "ALLOWED stricter",
+        "model.calls": "ACCOUNT ALLOWED stricter",
     },
 )
 __all__ = [*_EXPORTS.places]

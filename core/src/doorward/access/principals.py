@@ -182,6 +182,11 @@ class Principals:
             found = self._rights_by_endpoint[own, name] = own.by(endpoint)
         return found
 
+    def members(self, names: Iterable[str], place: str) -> Callable[[str], bool]:
+        """See `PluginContext.members`."""
+        meant = self._groups.members(names, place)
+        return lambda principal: meant.fit(*names_of(principal))
+
     def by_endpoint(self, principal: str, name: str) -> Principal | None:
         """Who a principal is by an endpoint; `None` if there is none of this name for them."""
         may_come = self._may_come.get(name)

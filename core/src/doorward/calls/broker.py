@@ -16,9 +16,10 @@ from doorward.calls.performing import Performing
 from doorward.calls.permissions import Permissions, nobody_asks
 from doorward.calls.withholding import Withholding
 from doorward.data.json_writing import dump, in_one_piece
+from doorward.data.languages import is_script
 from doorward.data.offload import done, off_loop
 from doorward.host.logs import log
-from doorward.model.calls import ALLOWED, Call, CallRecord, Decision, Reply, if_repeated, may_repeat
+from doorward.model.calls import ACCOUNT, ALLOWED, Call, CallRecord, Decision, Reply, if_repeated, may_repeat
 from doorward.model.errors import (
     DoorwardError,
     GuardRefused,
@@ -172,8 +173,12 @@ class Broker:
         self.withholding.admit(program.principal)
         self._check_unchanged(function, run)
         meets = run.interceptor
+        accounts = self._servers.accounts.get(function.server)
+        args, kwargs, asked = _without_account(args, kwargs, program.language) if accounts else (args, kwargs, None)
         given = function, args, kwargs, self._catalog, program.language, meets.unknown if meets else None
         bound = await off_loop(binding.bind, *given) if large else binding.bind(*given)
+        if accounts:
+            bound = {**bound, ACCOUNT: accounts.choose(asked, bound, program.principal)}
         written = await off_loop(dump, bound) if large else in_one_piece(bound)
         way.written, way.count = written, run.made
         call = way.call = self._made(way, bound, len(written))
@@ -226,6 +231,8 @@ class Broker:
             way.out, way.lacked_login = False, True
             raise
         self._note_answer(way, reply)
+        if call.account and reply.next is not None:  # the next page is of the same account
+            reply = replace(reply, next={**reply.next, ACCOUNT: call.account})
         return reply
 
     async def _of_layer(self, way: _Way, headers: bool, reply: Reply) -> Reply:
@@ -287,7 +294,7 @@ class Broker:
         if run.client:
             client = run.client.of_call(server, partial(self.scrubbed, server, program.principal))
         permissions = self.permissions
-        return Call(
+        call = Call(
             *(function, arguments, program.run, program.principal, program.deadline, client, run.clock),
             lambda id, route: permissions.lets(program, server, id, route),
             way.link,
@@ -299,6 +306,9 @@ class Broker:
             earlier=way.count and way.count - 1,
             wants_text=run.wants_text,
         )
+        if call.account:
+            call.details["account"] = call.account
+        return call
 
     def _note_answer(self, way: _Way, reply: Reply) -> None:
         """Remember what a call answered, for hints and notes; and tell who listens."""
@@ -393,3 +403,15 @@ def check_decided(call: Call, now: bytes, decided: bytes) -> None:
             f"{call.function.qualified}: its arguments have been changed since they were allowed",
             hint="Tell the operator: a plugin changes the arguments of calls.",
         )
+
+
+def _without_account(
+    args: Sequence[Any], kwargs: Mapping[str, Any], language: str
+) -> tuple[Sequence[Any], Mapping[str, Any], Any]:
+    """The arguments of a call without the account that it names, and this account."""
+    if ACCOUNT in kwargs:
+        return args, {name: value for name, value in kwargs.items() if name != ACCOUNT}, kwargs[ACCOUNT]
+    if is_script(language) and args and isinstance(args[-1], Mapping) and ACCOUNT in args[-1]:
+        rest, last = args[:-1], args[-1]
+        return [*rest, {name: value for name, value in last.items() if name != ACCOUNT}], kwargs, last[ACCOUNT]
+    return args, kwargs, None

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from doorward.model.calls import ACCOUNT
 from doorward.model.errors import ApiError, DoorwardError, LimitExceeded, LoginRefused, RateLimited
 from doorward.model.programs import Wait
 from doorward.plugins.cancellation import cancellable
@@ -58,7 +60,11 @@ class Performing:
 
     async def _performed(self, call: Call) -> Any:
         with call.clock.until(call.deadline):
-            async with self._servers.using(call.function.server, call.principal) as source:
+            account = call.account
+            if account:  # it is for us
+                arguments = {name: value for name, value in call.arguments.items() if name != ACCOUNT}
+                call = replace(call, arguments=arguments)
+            async with self._servers.using(call.function.server, call.principal, account) as source:
                 try:
                     with contained():
                         if self._traces:

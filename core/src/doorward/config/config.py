@@ -56,6 +56,13 @@ class Server:
     place: str
     owned: Mapping[str, Any] = field(default_factory=dict)
     """What its keys say that belong to plugins."""
+    account: str = ""
+    """The account whose credentials it has here, if that is not the default."""
+
+    @property
+    def key(self) -> str:
+        """The name under which its credentials are stored."""
+        return f"{self.name}@{self.account}" if self.account else self.name
 
 
 @dataclass(frozen=True)
@@ -262,7 +269,7 @@ def _server(name: str, table: Mapping[str, Any], file: Path, secrets: Secrets, i
     owned = keys_of_server(table, index, secrets, place)
     options = {k: v for k, v in table.items() if k not in known and k not in owned}
     settings = validate(ServerSettings, known, secrets=secrets, place=place)
-    if "${principal:" in repr([settings.auth, options]):
+    if "${principal:" in repr([settings.auth, settings.accounts, options]):
         settings = settings.model_copy(update={"per_principal": True})
     if settings.local_auth is not None and not settings.per_principal:
         raise ConfigError(

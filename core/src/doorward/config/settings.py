@@ -16,6 +16,7 @@ from pydantic import (
     PositiveInt,
     create_model,
     field_validator,
+    model_validator,
 )
 
 from doorward.config import limit_keys
@@ -128,6 +129,22 @@ def can_come_in(principal: Any) -> bool:
     )
 
 
+class AccountSettings(Settings):
+    """`[servers.NAME.accounts.ACCOUNT]`: credentials of one of several accounts, and which calls use it."""
+
+    auth: dict[str, Any] | list[dict[str, Any]] | None = Field(None, description="Its credentials, as `auth` has them")
+    default: bool = Field(False, description="It is used where nothing says which")
+    principals: list[str] = Field(["*"], description='Who may use it: names, wildcards, "@GROUP"')
+    when: dict[str, str | list[str]] = Field(
+        {}, description='It is used where all these arguments fit: owner = "acme-*"; wildcards work'
+    )
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether anything says which calls use it."""
+        return bool(self.when) or EVERYONE not in self.principals
+
+
 class ServerSettings(Settings):
     """The keys of `[servers.NAME]` that core understands, whatever its source."""
 
@@ -139,6 +156,9 @@ class ServerSettings(Settings):
         None,
         description="What `local` has in place of `auth`, where the server is per_principal: who compiles it, and "
         "asks over stdio",
+    )
+    accounts: dict[str, AccountSettings] = Field(
+        {}, description="Several accounts, by name, each with an `auth`, in its place"
     )
     per_principal: bool = Field(
         False,
@@ -160,6 +180,17 @@ class ServerSettings(Settings):
     )
     disabled: bool = Field(False, description="Leave the server out")
 
+    @model_validator(mode="after")
+    def _one_default(self) -> ServerSettings:
+        defaults = [name for name, account in self.accounts.items() if account.default]
+        if len(defaults) > 1:
+            raise ValueError(f"the accounts {' and '.join(map(repr, defaults))} are both the default")
+        if self.accounts and (self.auth is not None or self.local_auth is not None):
+            raise ValueError("`accounts` stands in the place of `auth` and `local_auth`: give each account its own")
+        if wrong := next((name for name in self.accounts if not re.fullmatch(r"[A-Za-z0-9][\w-]{0,63}", name)), None):
+            raise ValueError(f"{wrong[:100]!r} cannot name an account: use letters, digits, - and _")
+        return self
+
     @field_validator("auth", "local_auth", mode="before")
     @classmethod
     def _tables(cls, value: Any) -> Any:
@@ -172,6 +203,9 @@ class ServerSettings(Settings):
 
     def auths(self, principal: str) -> list[dict[str, Any]]:
         """The tables of `auth` that apply to a principal."""
+        if self.accounts:  # who compiles it, or asks what it needs, does so by the default account
+            found = next((account.auth for account in self.accounts.values() if account.default), None)
+            return found if isinstance(found, list) else [found] if found else []
         found = self.local_auth if principal == LOCAL and self.local_auth is not None else self.auth
         return found if isinstance(found, list) else [found] if found else []
 

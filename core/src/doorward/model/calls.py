@@ -177,6 +177,11 @@ def if_repeated(value: Any, text: str, declared: bool) -> bool:
     return not declared and isinstance(value, Mapping) and len(value) == 1 and text in value.values()
 
 
+ACCOUNT = "_account"
+"""The argument of a call that names the account which it uses, of a server that has several. Its place among the
+arguments has it shown, approved, decided, recorded and counted with them; a source does not get it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """One call from a sandbox (or from the command line) on its way to a source. `deadline` is a time on the run's
@@ -222,6 +227,11 @@ class Call:
     def caller(self) -> Principal:
         """Its principal, with groups and attributes."""
         return Principal.of(self.principal)
+
+    @property
+    def account(self) -> str:
+        """The account that it uses; empty at a server without several."""
+        return str(self.arguments.get(ACCOUNT, ""))
 
     @property
     def as_given(self) -> Mapping[str, Any]:

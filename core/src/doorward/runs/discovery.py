@@ -242,6 +242,8 @@ class Discovery:
     def _told(self, function: Function, asker: Program) -> str:
         """What policy says of a function that may be called, as a comment at the end of a card."""
         text = self.policy.told(function, asker.principal) if self.policy.decides else ""
+        if accounts := self._servers.accounts.get(function.server):
+            text = " ".join(filter(None, (accounts.said(asker.principal), text)))
         return f"\n{comment_mark(asker.language)} {text}" if text else ""
 
     def _helper(self, name: str, asker: Program) -> dict[str, Any] | None:

@@ -69,7 +69,7 @@ class Auths:
             )
         whose = principal if server.settings.per_principal else ""
         context = PluginContext(
-            server.name,
+            server.key,
             None,
             self._state,
             url_of(source),
@@ -101,7 +101,7 @@ class Auths:
         if not auths:
             return None
         kinds = self.kinds(server, principal)
-        self._opened.setdefault((server.name, principal), []).extend(zip(kinds, auths, strict=True))
+        self._opened.setdefault((server.key, principal), []).extend(zip(kinds, auths, strict=True))
         import httpx2
 
         for kind in kinds:

@@ -30,6 +30,7 @@ from doorward.model.principals import LOCAL, person_of
 from doorward.model.storage import Store
 from doorward.plugins.manager import Plugins
 from doorward.secrets.scrubber import answers_of
+from doorward.servers.accounts import MARK, Accounts, of_account
 from doorward.servers.auths import Auths
 from doorward.servers.source_maker import SourceMaker
 from doorward.servers.source_pool import SourcePool
@@ -67,6 +68,11 @@ class Servers:
         self.effect_of = Effects(loaded.config.policy.classes).of
         self.configured: dict[str, Server] = {n: s for n, s in loaded.servers.items() if not s.settings.disabled}
         self.modules = {module_name(n): n for n in self.configured}
+        self.accounts = {
+            module: Accounts(self.configured[n], self._principals.members)
+            for module, n in self.modules.items()
+            if self.configured[n].settings.accounts
+        }
         self._exposing = {module_name(n): s.settings for n, s in self.configured.items() if s.settings.expose}
         self.revision += 1
 
@@ -128,7 +134,9 @@ class Servers:
         Raises: ConfigError, PluginError.
         """
         with suppress(MissingSecret):
-            self._auths.drivers(self.configured[name])
+            self._auths.drivers(server := self.configured[name])
+            for account in server.settings.accounts:
+                self._auths.drivers(of_account(server, account))
 
     def source(self, module: str) -> Source:
         """The source that compiles a server, made now if there is none. Imports the plugin, opens nothing.
@@ -137,21 +145,33 @@ class Servers:
         """
         return self._sources.get(self.modules[module], LOCAL)
 
-    def using(self, module: str, principal: str) -> AbstractAsyncContextManager[Source]:
+    def using(self, module: str, principal: str, account: str = "") -> AbstractAsyncContextManager[Source]:
         """The source of a server for one call: the same for all principals, or one each if they have credentials of
-        their own.
+        their own; and one for each account: what it remembers, and what its limits are, is that account's.
 
         Raises: UnknownName for a server that is no longer configured; LimitExceeded, PluginError, ConfigError.
         """
         if module not in self.modules:
             raise UnknownName(f"the server {module!r} is not there any more", hint="See list_servers.")
-        return self._sources.using(self.modules[module], person_of(principal) if self.per_principal(module) else LOCAL)
+        name = self.modules[module] + (f"{MARK}{account}" if account else "")
+        return self._sources.using(name, person_of(principal) if self.per_principal(module) else LOCAL)
 
     def _make(self, name: str, whose: str) -> Source:
-        return self._makers.make(self.configured[name], whose, lambda: self.changed(name))
+        server = self._as_account(name)
+        return self._makers.make(server, whose, lambda: self.changed(server.name))
+
+    def _as_account(self, name: str) -> Server:
+        """The server of a name like `github` or `github@work`. Raises: UnknownName for an account that it has not."""
+        bare, _, account = name.partition(MARK)
+        server = self.configured[bare]
+        own = server.settings.accounts.get(account)
+        if account and own is None:
+            there = some(server.settings.accounts) or "none"
+            raise UnknownName(f"{bare} has no account {account[:100]!r}", hint=f"There are: {there}.")
+        return of_account(server, "" if own is None or own.default else account)
 
     def _closing(self, name: str, source: Source) -> Callable[[], Awaitable[None]]:
-        plugin = self._plugins.id("source", self.configured[name].settings.source)
+        plugin = self._plugins.id("source", self.configured[name.partition(MARK)[0]].settings.source)
         return partial(self._plugins.failures.closed, plugin, source)
 
     async def sweep(self) -> None:
@@ -216,14 +236,15 @@ class Servers:
 
         Raises: UnknownName; ConfigError if it has none, or cannot be used; PluginError.
         """
-        name = self.modules.get(name, name)
+        bare, mark, account = name.partition(MARK)
+        name = self.modules.get(bare, bare)
         if name not in self.configured:
             if name in self.broken:
                 raise self.broken[name]
             near = get_close_matches(name, self.configured)
             hint = f"Did you mean {' or '.join(near)}?" if near else f"Servers: {some(self.configured)}."
             raise UnknownName(f"there is no server {name!r}", hint=hint)
-        server = self.configured[name]
+        server = self._as_account(f"{name}{mark}{account}")
         principal = person_of(principal)
         made = self._auths.make(server, self._makers.settings(server, principal), principal)
         if not made:

@@ -134,6 +134,7 @@ class SourceMaker:
         name, settings = server.name, self.settings(server, whose)
         self._check_policy(server, whose)
         module, state = module_name(name), self._state / "servers" / name
+        state = state / "accounts" / server.account if server.account else state
         context = ServerContext(
             module,
             settings,

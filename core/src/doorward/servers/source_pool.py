@@ -85,7 +85,7 @@ class SourcePool:
 
     async def retire(self, name: str) -> None:
         """Close the sources of a server whose configuration has changed or is gone, each when its calls have ended."""
-        for key in [key for key in self._open if key[0] == name]:
+        for key in [key for key in self._open if key[0].partition("@")[0] == name]:
             if not self._open[key].calls:
                 await self._close(key)
                 continue

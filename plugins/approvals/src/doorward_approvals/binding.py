@@ -32,7 +32,7 @@ class Binding:
 def bound(call: Call, decision: Decision, schema_hash: str, session: str, *, resumable: bool) -> Binding:
     """What an answer about a call is bound to."""
     upstream = (call.function.id, call.function.route, effect(call.function), schema_hash)
-    function = (call.function.qualified, *upstream, call.principal)
+    function = (call.function.qualified, *upstream, call.principal, *filter(None, [call.account]))
     return Binding(
         call.principal,
         call.run,

@@ -43,7 +43,8 @@ class Logins:
 
         Raises: LoginRefused as it was, if no person can do anything about it; Refused if one would not.
         """
-        server, principal = call.function.server, person_of(call.principal)
+        account = f"@{call.account}" if call.account else ""
+        server, principal = call.function.server + account, person_of(call.principal)
         if (auth := self._auth(server, principal)) is None:
             raise refused
         if run.ask is not None and self._settings.client and principal == LOCAL:
@@ -51,8 +52,9 @@ class Logins:
                 if await self._at_client(run.ask, auth, server, principal):
                     return
         if run.can_wait():
-            name = self._servers.modules.get(server, server)
-            own = principal != LOCAL and self._servers.per_principal(server)
+            module = call.function.server
+            name = self._servers.modules.get(module, module) + account
+            own = principal != LOCAL and self._servers.per_principal(module)
             whose = f" --principal {shlex.quote(principal)}" if own else ""
             await run.wait(Wait("login", f"{refused.message}. A person logs in: doorward login {name}{whose}"))
         raise refused
@@ -76,7 +78,7 @@ class Logins:
                 return True
             with anyio.move_on_after(self._settings.patience):
                 try:
-                    await auth.login(_AtClient(ask, server, self._servers.outgoing(server)))
+                    await auth.login(_AtClient(ask, server, self._servers.outgoing(server.partition("@")[0])))
                 except Refused:
                     raise
                 except DoorwardError:  # the client cannot be asked to open a page, or the provider refused

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from doorward import Call
+from doorward.deciding import ACCOUNT
 from doorward.texts import visible
 
 _MAX_CONDITION = 1000
@@ -43,6 +44,7 @@ def _condition(call: Call) -> str | None:
         return f"args == {_literal(given)}"
     if not all(part in given for part in parts):
         return None
+    parts += [ACCOUNT] if call.account else []
     return " && ".join(f"args[{_literal(part)}] == {_literal(given[part])}" for part in parts)
 
 

@@ -70,7 +70,7 @@ class Budgets:
     async def _around_call(self, run: Run, call: Call, proceed: Callable[[], Awaitable[Reply]]) -> Reply:
         """Count a call; one that waits with its run, because it was not made, is paid when it is. Raises:
         LimitExceeded."""
-        accounts = self._of(call.principal, call.function.server)
+        accounts = self._of(call.principal, _where(call))
         cost = max(self._server_key(call.function.server, "price") or 0.0, _LEAST_COST)
         needed = {"calls": 1.0, "bytes": float(max(1, call.size)), "cost": cost}
         await _pay(accounts, needed)
@@ -86,7 +86,7 @@ class Budgets:
         """Count what was not known before the call: its answer, and what its source says that it cost."""
         amounts = {"bytes": float(record.bytes_out), "cost": call.usage.newly("cost")}
         if any(amounts.values()):
-            for account in self._of(call.principal, call.function.server):
+            for account in self._of(call.principal, _where(call)):
                 account.spend(amounts)
 
     async def flush(self) -> None:
@@ -114,7 +114,7 @@ class Budgets:
         for number, (budget, place) in enumerate(self._budgets):
             if not self._whose[number](principal):
                 continue
-            if (budget.runs is None) if runs else not fnmatchcase(server, budget.server.replace("-", "_")):
+            if (budget.runs is None) if runs else not _means(budget.server, server):
                 continue
             # A person pays from one budget by whatever endpoint they come, unless it is for those of an endpoint.
             who = person if self._whose[number](person) else principal
@@ -123,6 +123,18 @@ class Budgets:
                 account = self._accounts[number, who] = Account(budget, place, who, self._counters)
             found.append(account)
         return found
+
+
+def _where(call: Call) -> str:
+    """The server of a call, with the account that it uses of several: `github@work`."""
+    return f"{call.function.server}@{call.account}" if call.account else call.function.server
+
+
+def _means(pattern: str, where: str) -> bool:
+    """Whether a pattern means a server, by its name, or an account of it, by `server@account`."""
+    server, _, account = pattern.partition("@")
+    name, _, used = where.partition("@")
+    return fnmatchcase(name, server.replace("-", "_")) and (not account or fnmatchcase(used, account))
 
 
 async def _pay(accounts: Sequence[Account], needed: Mapping[str, float]) -> None:

@@ -44,7 +44,7 @@ async def _login(project: Project, server: str, terminal: Terminal, principal: s
             hint = "Its credentials stand in the settings."
             raise ConfigError("this type of auth has no login", place=f"[servers.{server}] auth", hint=hint)
         said = logs.scrub(said)
-        report = None if remove else await gate.compiler.compile_one(server)
+        report = None if remove else await gate.compiler.compile_one(server.partition("@")[0])
         wrong = gate.servers.broken.get(server) if not (remove or report) else None
     if project.json:
         compiled = {"functions": report.functions} if report else {"error": str(wrong)} if wrong else {}

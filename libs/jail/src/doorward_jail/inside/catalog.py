@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from importlib.machinery import ModuleSpec
 from typing import Any
 
@@ -17,6 +19,26 @@ from doorward_jail.inside.unknown import Unknown
 
 LATER = "__doorward_later__"
 """A name that wraps the functions of awaited calls in a program's text."""
+
+
+_ACCOUNT = "_account"
+"""The argument that names the account which a call uses, of a server that has several."""
+
+_CHOSEN: ContextVar[Mapping[str, str]] = ContextVar("accounts", default=types.MappingProxyType({}))
+"""The accounts that calls use now, by server."""
+
+_CALLS_OTHERS = ("call", "items", "pages", "reply")
+"""Helpers that call the function which their first argument names."""
+
+
+@contextlib.contextmanager
+def account(**accounts: str) -> Iterator[None]:
+    """Have the calls in a block, and in tasks that it starts, use these accounts: account(github="work")."""
+    before = _CHOSEN.set({**_CHOSEN.get(), **accounts})
+    try:
+        yield
+    finally:
+        _CHOSEN.reset(before)
 
 
 class DoorwardError(RuntimeError):
@@ -103,6 +125,10 @@ class Function:
         )
 
     def _question(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        if chosen := _CHOSEN.get():
+            of_other = self.__module__ == "doorward" and self.__name__ in _CALLS_OTHERS and args
+            server = str(args[0] if of_other else self).partition(".")[0]
+            kwargs = {_ACCOUNT: chosen[server], **kwargs} if server in chosen else kwargs
         if self._catalog.has_given:
             args, kwargs = _handed([args, kwargs])
         return {"call": str(self), "args": args, "kwargs": kwargs}
@@ -187,7 +213,7 @@ class Catalog:
         if spec.name == "doorward":
             own = {
                 name: Function(self, spec.name, name, does)
-                for name, does in (("path", self.path), ("server", self.server))
+                for name, does in (("path", self.path), ("server", self.server), ("account", account))
             }
             module.__dict__.update(_ERRORS, ApiError=ApiError, **own)
         return module

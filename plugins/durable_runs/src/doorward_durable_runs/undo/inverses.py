@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from doorward import CallLayer, DoorwardError, PluginContext, hookimpl
 from doorward.configuration import module_name
+from doorward.deciding import ACCOUNT
 
 from doorward_durable_runs.journal.recorder import JOURNAL
 from doorward_durable_runs.undoes_runs import UNDOES
@@ -49,7 +50,10 @@ class Undoable:
         self._known["answer"] = value
         said = {"why": self._why_not} if self._why_not else None
         server = self._call.function.server
-        self._keeps.undone_by(self._call.place, said or inverse_of(self._inverse, server, self._known))
+        how: Mapping[str, Any] = said or inverse_of(self._inverse, server, self._known)
+        if self._call.account and "arguments" in how:  # what an account made, the same one undoes
+            how = {**how, "arguments": {**how["arguments"], ACCOUNT: self._call.account}}
+        self._keeps.undone_by(self._call.place, how)
 
 
 class Undo:
