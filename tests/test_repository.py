@@ -64,7 +64,7 @@ SEVERAL = {
 }
 """Folders that give other names than the one that they are called by."""
 COMMANDS = {
-    "cache_sqlite": {"cache", "save", "programs", "export.skill"},
+    "cache_sqlite": {"cache", "save", "programs", "habits", "export.skill"},
     "approvals": {"approvals"},
     "audit_jsonl": {"audit"},
     "budgets": {"budgets"},

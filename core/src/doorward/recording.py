@@ -13,8 +13,8 @@ _EXPORTS = Exports(
         "model.calls": "may_repeat",
         "model.programs": "OutcomePart Waiting resumed_at",
         "model.recording": (
-            "InterceptedRun Interceptor RECORDERS RECORDINGS RecordedRun Recorder Recorders "
-            "Recordings Suspends WITHHOLDS Withholds"
+            "InterceptedRun Interceptor RECORDERS RECORDINGS RecordedCall RecordedProgram RecordedRun "
+            "Recorder Recorders Recordings Suspends WITHHOLDS Withholds"
         ),
         "model.suspension": "Suspension",
         "runs.outcomes": "outcome_failure=failure waiting_run=waiting",

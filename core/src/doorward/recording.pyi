@@ -11,6 +11,8 @@ from doorward.model.recording import InterceptedRun as InterceptedRun
 from doorward.model.recording import Interceptor as Interceptor
 from doorward.model.recording import RECORDERS as RECORDERS
 from doorward.model.recording import RECORDINGS as RECORDINGS
+from doorward.model.recording import RecordedCall as RecordedCall
+from doorward.model.recording import RecordedProgram as RecordedProgram
 from doorward.model.recording import RecordedRun as RecordedRun
 from doorward.model.recording import Recorder as Recorder
 from doorward.model.recording import Recorders as Recorders
@@ -30,6 +32,8 @@ __all__ = [
     "OutcomePart",
     "RECORDERS",
     "RECORDINGS",
+    "RecordedCall",
+    "RecordedProgram",
     "RecordedRun",
     "Recorder",
     "Recorders",

@@ -166,6 +166,31 @@ def test_a_program_waits_for_a_look_when_its_functions_change(cli: Cli, saved: s
     assert "no record of a saved program" in cli("programs", "run", saved).err
 
 
+def test_what_does_not_fit_the_functions_is_not_accepted(
+    cli: Cli, saved: str, keeping: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its recorded call lacks a parameter that is required now, or its answer one that is promised now."""
+    real = Weather.compile
+
+    async def changed(self: Weather, what: str) -> Compiled:
+        compiled = await real(self)
+        forecast = next(each for each in compiled.functions if each.name == "get_forecast")
+        schema = dict(getattr(forecast, what))
+        wants = {**schema, "properties": {**schema.get("properties", {}), "unit": {"type": "string"}}}
+        wants["required"] = [*schema.get("required", ()), "unit"]
+        others = [each for each in compiled.functions if each is not forecast]
+        return replace(compiled, functions=[*others, replace(forecast, **{what: wants})])
+
+    record = keeping.folder / "programs" / "forecast.json"
+    before = record.read_text()
+    for what, told in (("parameters", "unit"), ("returns", "gives something else now")):
+        monkeypatch.setattr(Weather, "compile", lambda self, what=what: changed(self, what))
+        assert cli("compile", "--force").code == 0
+        assert cli("programs", "test").code == 0
+        refused = cli("programs", "test", "--accept")
+        assert (refused.code, told in refused.out, record.read_text()) == (1, True, before)
+
+
 def test_one_that_cannot_be_read_is_told_and_removed(cli: Cli, saved: str, keeping: Any) -> None:
     """Beside the others, which are there."""
     (keeping.folder / "programs/torn.py").write_text(CODE)

@@ -7,6 +7,7 @@ A run has at most one of each, and most have none. Plugins give what makes them 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from doorward.model.services import Service
@@ -230,8 +231,41 @@ class Recorders(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class RecordedProgram:
+    """The program of a run that succeeded, and the functions that it called."""
+
+    run: str
+    principal: str
+    code: str
+    language: str
+    description: str
+    functions: tuple[str, ...] | None
+    calls: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCall:
+    """A call of a program with its arguments, and how it was answered: by a `reply` or an `error`, after `ms`."""
+
+    function: str
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any]
+    reply: Reply | None
+    error: DoorwardError | None
+    ms: float
+
+
 class Recordings(Protocol):
     """Gives what was recorded of a run away as a text that can be kept, and runs programs on it."""
+
+    async def programs(self) -> Sequence[RecordedProgram]:
+        """The programs of all stored runs that succeeded, the newest first."""
+        ...
+
+    async def of_run(self, run: str) -> str:
+        """What was recorded of this run. Raises: UnknownName, StateError."""
+        ...
 
     async def recording(self, code: str, principal: str) -> str | None:
         """What was recorded of the last run of this program that succeeded for this principal: JSON without
@@ -242,8 +276,11 @@ class Recordings(Protocol):
         """The calls of a recording in their order, as a person reads them. Raises: StateError if it cannot be read."""
         ...
 
-    async def replay(self, recording: str, code: str) -> tuple[Outcome, Outcome | None]:
-        """The outcome of a program on the recorded answers alone, nothing is sent; and the outcome that was recorded.
+    async def replay(
+        self, recording: str, code: str | None, answered: Callable[[RecordedCall], None] = ...
+    ) -> tuple[Outcome, Outcome | None]:
+        """The outcome of a program, or of the recorded one, on the recorded answers alone, nothing is sent; and the
+        outcome that was recorded. `answered` gets each call.
 
         Raises: StateError if the recording cannot be read.
         """

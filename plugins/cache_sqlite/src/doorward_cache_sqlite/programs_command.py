@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -12,9 +12,11 @@ from typing import Any
 
 import click
 from click.core import ParameterSource
-from doorward import LOCAL, ConfigError, DoorwardError, Failure, Gateway, Outcome
-from doorward.recording import RECORDINGS
+from doorward import LOCAL, ConfigError, DoorwardError, Failure, Gateway, InvalidArguments, Outcome
+from doorward.administration import bind_arguments
+from doorward.recording import RECORDINGS, RecordedCall
 from doorward.sandboxing import CachedProgram, json_type
+from doorward.texts import validator
 from doorward_cli import Project, common, print_json, say, table, tell
 
 from doorward_cache_sqlite.command import with_kept
@@ -112,7 +114,7 @@ def test(project: Project, names: tuple[str, ...], accept: bool, record: bool) -
                 wrong[name] = _text(error)
                 continue
             wrong[name] = await _recorded(kept, gate, program) if record else ""
-            wrong[name] = wrong[name] or await _failure(kept, gate, program)
+            wrong[name] = wrong[name] or await _failure(kept, gate, program, accept=accept)
             if accept and not wrong[name]:
                 kept.saved.accept(name)
         return wrong
@@ -196,21 +198,44 @@ async def _recorded(kept: KeptPrograms, gate: Gateway, program: CachedProgram) -
     return ""
 
 
-async def _failure(kept: KeptPrograms, gate: Gateway, program: CachedProgram) -> str:
-    """Why the test of a program fails; "" if it passes."""
+async def _failure(kept: KeptPrograms, gate: Gateway, program: CachedProgram, *, accept: bool) -> str:
+    """Why the test of a program fails; "" if it passes. To `accept` the functions as they are now, the recorded calls
+    and answers must fit these."""
+    unfit: list[str] = []
     recordings = gate.services.get(RECORDINGS)
     try:
         recording = kept.saved.recording(program.cache_id)
         if recording is None or recordings is None:
             return f"no run of it is recorded: doorward programs test {program.cache_id} --record makes and records one"
-        outcome, recorded = await recordings.replay(recording, program.code)
+        calls: list[RecordedCall] = []
+        outcome, recorded = await recordings.replay(recording, program.code, calls.append)
+        for call in calls if accept else ():
+            unfit += _unfit(gate, call)
     except DoorwardError as error:
         return _text(error)
     if outcome.error is not None:
         return _text(outcome.error)
     if recorded is not None and outcome.value != recorded.value:
         return "it gives another value than the one that was recorded; --record records it anew if that is right"
-    return ""
+    return unfit[0] if unfit else ""
+
+
+def _unfit(gate: Gateway, call: RecordedCall) -> Iterator[str]:
+    """What of a recorded call its function does not take or give any more. Raises: DoorwardError."""
+    if call.function.startswith("doorward."):  # a helper
+        return
+    function = gate.broker.functions.find(call.function, LOCAL)
+    try:
+        bind_arguments(function, call.args, call.kwargs, gate.catalog)
+    except InvalidArguments as error:
+        if call.error is None:
+            yield _text(error)
+    returns = function.returns
+    if returns is not None and call.reply is not None:
+        checks = validator(returns, partial(gate.catalog.definition, function.server))
+        for wrong in checks.iter_errors(call.reply.value) if checks else ():
+            at = "".join(f"[{key!r}]" for key in wrong.instance_path)
+            yield f"{call.function} gives something else now: its recorded answer{at}: {wrong.message[:200]}"
 
 
 def _text(error: DoorwardError | Failure) -> str:

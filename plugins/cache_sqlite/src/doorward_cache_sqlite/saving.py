@@ -45,7 +45,7 @@ def save(project: Project, cache_id: str, name: str, description: str, record: b
                 raise StateError(f"it fails now, and is not saved: {error.message}", hint=error.hint)
             draft = await draft_of(gate, kept.saved, program, name, description, force=force)
         if not project.json:
-            _show(draft.text, draft.calls, recorded=draft.recorded)
+            show_script(draft.text, draft.calls, recorded=draft.recorded)
         saved = yes or click.confirm(f"Save this as {draft.file}?", default=True)
         if saved:
             draft.save()
@@ -62,7 +62,8 @@ def save(project: Project, cache_id: str, name: str, description: str, record: b
     return 0 if told["saved"] else 1
 
 
-def _show(text: str, calls: Sequence[str], *, recorded: bool) -> None:
+def show_script(text: str, calls: Sequence[str], *, recorded: bool) -> None:
+    """Show a script, and the calls of its test."""
     say(text)
     if recorded:
         say("The test answers these calls as they were answered:", err=True)

@@ -21,7 +21,7 @@ def script(name: str, code: str, description: str, params: Mapping[str, Any]) ->
 
     Raises: InvalidProgram if it cannot be parsed.
     """
-    tree = _tree(code)
+    tree = parse_program(code)
     lines = code.encode().split(b"\n")
     for statement in reversed(tree.body):  # of several in a line the last one first: the places of others stay
         match statement:
@@ -40,13 +40,14 @@ def script(name: str, code: str, description: str, params: Mapping[str, Any]) ->
 def about(code: str) -> str:
     """The first paragraph of a program's docstring in one line; "" if it has none or cannot be read."""
     try:
-        told = ast.get_docstring(_tree(code)) or ""
+        told = ast.get_docstring(parse_program(code)) or ""
     except InvalidProgram:
         return ""
     return " ".join(told.partition("\n\n")[0].split())
 
 
-def _tree(code: str) -> ast.Module:
+def parse_program(code: str) -> ast.Module:
+    """Raises: InvalidProgram."""
     try:
         return ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:

@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 from doorward import DoorwardError, StateError
 from doorward.administration import mask_tokens
+from doorward.recording import RecordedProgram
 
 from doorward_durable_runs.journal import endings
+from doorward_durable_runs.journal.entries import HELPERS
 from doorward_durable_runs.journal.replay import StoredJournal
 from doorward_durable_runs.storage.frames import understood
 from doorward_durable_runs.storage.given import Given
 from doorward_durable_runs.storage.run_store import StoredRun
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from doorward import Outcome
+    from doorward.recording import RecordedCall
 
     from doorward_durable_runs.stored_runs import StoredRuns
 
@@ -66,6 +69,21 @@ class JournalRecordings:
     def __init__(self, runs: StoredRuns) -> None:
         self._runs = runs
 
+    async def programs(self) -> Sequence[RecordedProgram]:
+        found = []
+        for each in await self._runs.journals.store.all():
+            if each.state == "ended" and each.ok and not each.given.plan:
+                with suppress(DoorwardError):
+                    stored = await self._runs.journals.store.show(each.given.run)  # a list has no programs
+                    given, entries = stored.given, StoredJournal.read(stored).entries
+                    calls = tuple(dict.fromkeys(e.function for e in entries if not e.function.startswith(HELPERS)))
+                    about = given.run, given.principal, given.code, given.language, given.description
+                    found.append(RecordedProgram(*about, given.functions, calls))
+        return found
+
+    async def of_run(self, run: str) -> str:
+        return recording_of(await self._runs.journals.store.show(run))
+
     async def recording(self, code: str, principal: str) -> str | None:
         store = self._runs.journals.store
         for each in await store.all(principal):
@@ -83,6 +101,8 @@ class JournalRecordings:
         entries = StoredJournal.read(run_of(recording)).entries
         return [_call(entry.text) + (f" failed: {entry.error}" if entry.error else "") for entry in entries]
 
-    async def replay(self, recording: str, code: str) -> tuple[Outcome, Outcome | None]:
+    async def replay(
+        self, recording: str, code: str | None, answered: Callable[[RecordedCall], None] = lambda call: None
+    ) -> tuple[Outcome, Outcome | None]:
         stored = run_of(recording)
-        return await self._runs.play(stored, code), endings.read(stored)
+        return await self._runs.play(stored, code, answered), endings.read(stored)

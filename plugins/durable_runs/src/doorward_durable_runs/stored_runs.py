@@ -13,7 +13,10 @@ from doorward.values import to_its_end
 from doorward_durable_runs.journal.journals import TooEarly
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from doorward import Client, Gateway, Program
+    from doorward.recording import RecordedCall
 
     from doorward_durable_runs.journal.journals import Journals
     from doorward_durable_runs.journal.recorder import Journal
@@ -94,9 +97,14 @@ class StoredRuns:
         """
         return await self._played(*await self.journals.replay(run, code))
 
-    async def play(self, run: StoredRun, code: str | None) -> Outcome:
-        """The same for a run with its frames, wherever they come from. Raises: StateError."""
-        return await self._played(*await self.journals.play(run, code))
+    async def play(
+        self, run: StoredRun, code: str | None, answered: Callable[[RecordedCall], None] = lambda call: None
+    ) -> Outcome:
+        """The same for a run with its frames, wherever they come from. `answered` gets each call that a recorded answer
+        meets. Raises: StateError."""
+        journal, given, stored = await self.journals.play(run, code)
+        journal.answered = answered
+        return await self._played(journal, given, stored)
 
     async def _played(self, journal: Journal, given: Given, stored: StoredJournal) -> Outcome:
         await self._gateway.ready()

@@ -26,6 +26,7 @@ from doorward.administration import dump_json as dump
 from doorward.administration import is_large
 from doorward.administration import maybe_in_thread as done
 from doorward.administration import run_in_thread as off_loop
+from doorward.recording import RecordedCall
 from doorward.sandboxing import Planned
 from doorward.values import to_its_end
 from doorward_durable_runs.journal.entries import HELPERS, Entry, Recorded, patience
@@ -70,7 +71,7 @@ class Journal(Events):
 
     __slots__ = (
         "_announced", "_answered_calls", "_begun", "_died", "_interrupted", "_known_by", "_offline", "_places",
-        "_recorded", "_spent", "_times", "goes_on", "interceptor", "schemas", "suspension",
+        "_recorded", "_spent", "_times", "answered", "goes_on", "interceptor", "schemas", "suspension",
     )  # fmt: skip
 
     def __init__(self, given: Given, store: RunStore, *, always: bool, most: int) -> None:
@@ -79,6 +80,8 @@ class Journal(Events):
         self._places = self._begun = self._answered_calls = 0
         self._died = -1
         self._offline, self._spent = False, set[str]()
+        self.answered: Callable[[RecordedCall], None] = lambda call: None
+        """Gets each call of a run that is played again, with its recorded answer."""
         self.goes_on = False
         """Whether its run was begun before: it goes on, or is played again."""
         self._known_by: dict[str, str] = {}
@@ -217,7 +220,9 @@ class Journal(Events):
             found = self._recorded.claim(entry.key)
             self._recorded.advance(self._begun)
             if self._offline:
-                return self._answered(found, entry)
+                found = self._answered(found, entry)
+                self.answered(RecordedCall(function, args, kwargs, found.reply, found.error, found.ms))
+                return found
             if found is None:
                 raise self._diverged(entry)
             return found
