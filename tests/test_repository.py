@@ -89,6 +89,7 @@ BUILT_ON = {
     "console": [
         "doorward-approvals",
         "doorward-audit-jsonl",
+        "doorward-budgets",
         "doorward-cache-sqlite",
         "doorward-durable-runs",
         "doorward-policy-rules",

@@ -81,7 +81,7 @@ class Approvals:
         from doorward_durable_runs import APPROVALS
 
         gateway.services.give(APPROVALS, self)
-        gateway.services.give(REQUESTS, Requests(lambda: self._store))
+        gateway.services.give(REQUESTS, Requests(lambda: self._store, gateway))
 
     @hookimpl
     def call_layers(self) -> list[CallLayer]:

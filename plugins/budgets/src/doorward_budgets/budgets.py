@@ -25,8 +25,11 @@ from doorward.engines import MemoryStore
 from doorward.serving import person_of
 
 from doorward_budgets.counters import Counters
+from doorward_budgets.used_budgets import USED_BUDGETS, UsedBudgets
 
 if TYPE_CHECKING:
+    from doorward import Gateway
+
     from doorward_budgets.account import Account
 
 _LEAST_COST = 1e-9
@@ -52,6 +55,11 @@ class Budgets:
             raise ConfigError("budgets need a store", place="[[budgets]]", hint=hint)
         self._counters = Counters(context.store or MemoryStore(), context.state / "usage.db")
         self._accounts: dict[tuple[int, str], Account] = {}
+
+    @hookimpl
+    def gateway_made(self, gateway: Gateway) -> None:
+        if self._budgets:
+            gateway.services.give(USED_BUDGETS, UsedBudgets([each for each, _ in self._budgets], self._counters))
 
     @hookimpl
     def run_layers(self) -> list[RunLayer]:

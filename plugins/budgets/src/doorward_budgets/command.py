@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from datetime import UTC, datetime
 from typing import Any
 
 import anyio
@@ -11,9 +9,8 @@ import click
 from doorward.administration import open_store
 from doorward_cli import Project, common, print_json, say, table
 
-from doorward_budgets.account import PERIODS, name_of
 from doorward_budgets.counters import Counters
-from doorward_budgets.settings import UNITS
+from doorward_budgets.used_budgets import UsedBudgets
 
 
 @click.command()
@@ -26,30 +23,12 @@ def budgets(project: Project, principal: str | None) -> None:
     """
     loaded = project.load()
 
-    async def read() -> Any:
+    async def read() -> list[dict[str, Any]]:
         async with open_store(loaded) as store:
-            return await Counters(store, loaded.state_folder() / "usage.db").all()
+            counters = Counters(store, loaded.state_folder() / "usage.db")
+            return await UsedBudgets(getattr(loaded.config, "budgets", []), counters).rows(principal)
 
-    used = anyio.run(read)
-    rows: list[dict[str, Any]] = []
-    for budget in getattr(loaded.config, "budgets", []):
-        seconds = PERIODS[budget.per]
-        period = int(time.time() // seconds)
-        then = datetime.fromtimestamp((period + 1) * seconds, UTC).isoformat(timespec="seconds")
-        for unit in UNITS:
-            if (limit := getattr(budget, unit)) is None:
-                continue
-            known = {
-                who: amounts[unit]
-                for (name, who), (last, amounts) in used.items()
-                if last == period and name == name_of(budget) and unit in amounts
-            }
-            for who, amount in sorted(known.items()) or [("", 0.0)]:
-                if principal is None or who in ("", principal):
-                    rows.append({
-                        "principal": who or f"each of {budget.principal}", "server": budget.server, "per": budget.per,
-                        "unit": unit, "used": round(amount, 6), "limit": float(limit), "renewed": then,
-                    })  # fmt: skip
+    rows = anyio.run(read)
     if project.json:
         print_json({"budgets": rows})
     elif not rows:

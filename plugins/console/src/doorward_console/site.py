@@ -231,6 +231,7 @@ IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 _NOTICES = {
     "approved": "You said yes. Whoever waits goes on.",
+    "always": "You said yes, and the rule is written: it holds from the next start.",
     "denied": "You said no. The program is told so.",
     "saved": "It is saved: agents find it by search, and run it by its name.",
     "resumed": "The run goes on.",

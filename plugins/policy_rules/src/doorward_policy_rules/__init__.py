@@ -5,5 +5,6 @@ from __future__ import annotations
 from doorward_policy_rules.explained import explained as explained
 from doorward_policy_rules.policy_rules import PolicyRules as PolicyRules
 from doorward_policy_rules.settings import RuleSettings as RuleSettings
+from doorward_policy_rules.tried import tried as tried
 
-__all__ = ["PolicyRules", "RuleSettings", "explained"]
+__all__ = ["PolicyRules", "RuleSettings", "explained", "tried"]

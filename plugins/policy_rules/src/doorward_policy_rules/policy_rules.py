@@ -30,6 +30,7 @@ class PolicyRules:
     def __init__(self, context: PluginContext) -> None:
         effects = Effects(context.policies[""].classes)
         self._gateway: Gateway
+        self._context, self._effects = context, effects
         self.known = KnownFunctions(context.state, effects)
         self.new: Then = "allow"
         self.tables: list[RuleTable] = []
@@ -42,6 +43,10 @@ class PolicyRules:
             log.warning(
                 "policy_new_without_list", hint="`doorward policy accept` stores which functions there are now."
             )
+
+    def made(self, settings: RuleSettings) -> Rule:
+        """A rule that decides nothing. Raises: ConfigError if it is wrong."""
+        return Rule(settings, "this rule", "", self._context.members, self._effects)
 
     def _table(
         self, rules: Sequence[RuleSettings], default: Then, whose: str, context: PluginContext, effects: Effects

@@ -14,7 +14,7 @@ PANELS = [
     ),
     Panel("runs", "Runs", runs.view, "runs.html", _OURS, 20, runs.post),
     Panel("servers", "Servers", servers.view, "servers.html", _OURS, 30),
-    Panel("functions", "Functions", functions.view, "functions.html", _OURS, 40),
+    Panel("functions", "Functions", functions.view, "functions.html", _OURS, 40, functions.post),
     Panel("policy", "Policy", policy.view, "policy.html", _OURS, 50),
     Panel("use", "Use", use.view, "use.html", _OURS, 60),
     Panel("audit", "Audit", audit.view, "audit.html", _OURS, 70, needs="doorward_audit_jsonl:AUDIT"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from doorward import Refused, UnknownName
 
 from doorward_console.panel import Found, Moved, Question
+from doorward_console.panels.present import present, reading_call
 from doorward_console.panels.stored import stored_run
 
 if TYPE_CHECKING:
@@ -36,14 +37,22 @@ async def view(question: Question) -> Found:
     )
 
 
-async def post(question: Question) -> Moved:
-    """A person's answer."""
+async def post(question: Question) -> Moved | Found:
+    """A person's answer; or what the call would change, as it is now."""
     requests, form = _requests(question), question.form
     request = await _found(question, requests)
+    if form.get("answer") == "look":
+        found = await _one(question, requests) | {"present": await present(question, request)}
+        return Found(found, "doorward_console/approval.html")
     if not question.visitor.may_answer:
         raise Refused(
             "you may not answer requests here", hint="[console] operators names who may; see also self_approval."
         )
+    if form.get("answer") == "always":
+        if not question.visitor.is_operator:
+            raise Refused("operators write rules")
+        await requests.allow_always(request.id, form.get("rule", "").replace("\r\n", "\n"), by=question.visitor.by)
+        return Moved("approvals", "always")
     approve = form.get("answer") == "yes"
     if not approve and form.get("answer") != "no":
         raise Refused("an answer is yes or no")
@@ -81,6 +90,8 @@ async def _one(question: Question, requests: Requests) -> dict[str, Any]:
         "run_state": recent.state if recent else stored.get("state", ""),
         "rule": requests.proposed_rule(request),
         "may_answer": question.visitor.may_answer and request.state == "open",
+        "reader": reading[0] if request.state == "open" and (reading := reading_call(question, request)) else "",
+        "present": None,
     }
 
 

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from doorward import Principal, UnknownName
+import json
+from typing import Any
+
+import anyio
+from doorward import InvalidArguments, Outcome, Principal, UnknownName
 
 from doorward_console.panel import Found, Question
+from doorward_console.panels.outcomes import as_shown
 from doorward_console.panels.policy import decided, meant
+
+ASKED_SECONDS = 1.0
+"""Seconds for which a page waits for a call that a person is asked about: that is stored by then."""
 
 
 async def view(question: Question) -> Found:
@@ -13,13 +21,7 @@ async def view(question: Question) -> Found:
     gateway, query = question.gateway, question.query
     principal = meant(question)
     if question.rest:
-        [card] = await gateway.get_functions([question.rest], principal=principal)
-        if "error" in card and not question.visitor.is_operator:
-            raise UnknownName(card["error"])
-        decision = await decided(gateway, question.rest, principal, {})
-        return Found(
-            {"function": card, "principal": str(principal), "decision": decision}, "doorward_console/function.html"
-        )
+        return await _one(question, principal)
     words = query.get("q", "")
     found = await gateway.search_functions(
         words, server=query.get("server") or None, limit=30, explain=True, cursor=query.get("cursor") or None,
@@ -32,3 +34,32 @@ async def view(question: Question) -> Found:
             "server": query.get("server", ""), "principal": str(principal),
         }
     )  # fmt: skip
+
+
+async def post(question: Question) -> Found:
+    """Call a function as the visitor, through the broker: decided, limited and audited as all calls are."""
+    text = question.form.get("arguments", "") or "{}"
+    try:
+        arguments = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidArguments(f"the arguments are no JSON object: {error}") from None
+    if not question.rest or not isinstance(arguments, dict):
+        raise InvalidArguments("the arguments are a JSON object")
+    page = await _one(question, question.visitor.principal, text)
+    principal = question.visitor.principal
+    asks = (await decided(question.gateway, question.rest, principal, arguments))["then"] == "confirm"
+    with anyio.move_on_after(ASKED_SECONDS if asks else None):  # such a call is not made before somebody has answered
+        outcome = await question.gateway.answer(question.rest, arguments, principal=principal)
+        return Found({**page.data, "outcome": as_shown(outcome)}, page.template)
+    waits = ["A person is asked: see the inbox. After a yes, call it once more with the same arguments."]
+    return Found({**page.data, "outcome": {**as_shown(Outcome(False)), "waits": waits}}, page.template)
+
+
+async def _one(question: Question, principal: Principal, arguments: str = "{}") -> Found:
+    [card] = await question.gateway.get_functions([question.rest], principal=principal)
+    if "error" in card and not question.visitor.is_operator:
+        raise UnknownName(card["error"])
+    decision = await decided(question.gateway, question.rest, principal, {})
+    found: dict[str, Any] = {"function": card, "principal": str(principal), "decision": decision, "outcome": None}
+    found |= {"arguments": arguments, "tries": "error" not in card and principal == question.visitor.principal}
+    return Found(found, "doorward_console/function.html")

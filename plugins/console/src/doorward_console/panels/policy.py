@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import anyio.to_thread
 from doorward import Call, Decision, DoorwardError, Principal, Program
 from doorward.administration import bind_arguments
 
@@ -13,6 +14,9 @@ from doorward_console.panel import Found, Question
 
 if TYPE_CHECKING:
     from doorward import Gateway
+
+MAX_TRIED = 1000
+"""Calls, the last ones, of which is told what a rule would have decided."""
 
 _WORDS = {"allow": "It is allowed.", "confirm": "A person is asked first.", "deny": "It is refused."}
 
@@ -32,6 +36,8 @@ async def view(question: Question) -> Found:
             found["decision"] = _as_json(Decision("deny"), wrong=f"The arguments are no JSON object: {error}")
     policy = gateway.config.policy
     lists = {key: [*(getattr(policy, key, None) or ())] for key in ("allow", "deny")}
+    text = query.get("rule", "") if question.visitor.is_operator else ""
+    found |= {"rule": text, "tried": await _tried(question, text) if text.strip() else None}
     known = gateway.principals.configured() if question.visitor.is_operator else []
     rules = _rules(gateway) if question.visitor.is_operator else []
     return Found({**found, "lists": lists, "rules": rules, "principals": known, "file": gateway.loaded.file})
@@ -44,6 +50,26 @@ def _rules(gateway: Gateway) -> list[dict[str, Any]]:
     except ModuleNotFoundError:
         return []
     return explained(gateway, None, "", count=False)
+
+
+async def _tried(question: Question, text: str) -> dict[str, Any]:
+    """What a rule would have been for, of the last calls in the audit log."""
+    try:
+        from doorward_audit_jsonl import AUDIT
+        from doorward_policy_rules import tried
+    except ModuleNotFoundError as error:
+        return {"wrong": f"This needs {str(error.name).replace('_', '-')}."}
+    reader = question.gateway.services.get(AUDIT)
+    if reader is None:
+        return {"wrong": "There is no audit log: `plugins` of the configuration does not name audit_jsonl."}
+    try:
+        lines = await anyio.to_thread.run_sync(reader.last, MAX_TRIED, {"event": "call_finished"})
+        calls = [tuple(str(line.get(key, "")) for key in ("function", "principal", "decision")) for line in lines]
+        return {"calls": len(calls), "wrong": "", **tried(question.gateway, text, calls)}  # type: ignore[arg-type]
+    except DoorwardError as error:
+        return {"wrong": str(error)}
+    except OSError as error:
+        return {"wrong": f"The log cannot be read: {error.strerror}"}
 
 
 def meant(question: Question) -> Principal:

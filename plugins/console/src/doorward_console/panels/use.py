@@ -36,9 +36,24 @@ async def view(question: Question) -> Found:
             "days": _bars(days),
             "servers": _bars(_most(line["function"].partition(".")[0] for line in lines)),
             "functions": _bars(_most(line["function"] for line in lines)),
+            "budgets": await _budgets(question),
             "principals": _bars(_most(line["principal"] for line in lines)),
         }
     )  # fmt: skip
+
+
+async def _budgets(question: Question) -> list[dict[str, Any]]:
+    """What is used of budgets, with the widths of bars."""
+    try:
+        from doorward_budgets import USED_BUDGETS
+    except ModuleNotFoundError:
+        return []
+    used = question.gateway.services.get(USED_BUDGETS)
+    try:
+        rows = await used.rows(question.visitor.whose) if used is not None else []
+    except DoorwardError:
+        return []
+    return [{**row, "width": round(min(1.0, max(0.0, row["used"] / row["limit"])) * 1000, 1)} for row in rows]
 
 
 def _most(names: Iterable[str]) -> list[tuple[str, int]]:
