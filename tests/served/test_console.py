@@ -27,6 +27,12 @@ RULE = """
 [approvals]
 wait = 120
 
+[runs]
+durable = "always"
+
+[[budgets]]
+calls = 50
+
 [console]
 operators = ["ann"]
 
