@@ -23,6 +23,7 @@ CONFIG = """
 [servers.hub]
 source = "openapi"
 spec = "hub.json"
+expose = ["repos"]
 undo.make = { call = "drop", arguments = { owner = "args.owner", id = "answer.id" } }
 accounts.home = { auth = { type = "jwt", token = "${HOME_TOKEN}" }, default = true }
 accounts.work = { auth = { type = "jwt", token = "${WORK_TOKEN}" }, when = { owner = "acme-*" } }
@@ -122,6 +123,9 @@ async def test_the_account_of_a_call_is_chosen_by_rule_and_never_guessed(hub: Pr
             await bobs.call("get_functions", functions=["hub.repos"])
             card = bobs.text
             assert "_account= chooses the account: 'home', 'work', 'lab'; 'home' where nothing says which." in card
+            tools = {each.name: each.input_schema for each in (await carols.client.list_tools()).tools}
+            assert tools["hub_repos"]["properties"]["_account"]["enum"] == ["home", "work"]
+            assert "canary-work" in str(await carols.call("hub_repos", owner="me", _account="work"))
             assert "'lab'" not in str(await carols.call("get_functions", functions=["hub.repos"]))
             denied = await carols.run("import hub\nresult = hub.drop(owner='me', id=1)")
             assert "policy.rules" in canary(denied)

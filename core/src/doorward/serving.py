@@ -17,7 +17,7 @@ _EXPORTS = Exports(
         "host.logs": "seldom",
         "host.loopback": "IN_URLS",
         "host.processes": "Process",
-        "model.principals": "person_of",
+        "model.principals": "endpoint_of person_of",
         "plugins.mcp_additions": "PRINCIPAL VERIFY_TOKEN RawPage RawPrompt RawResource RawSite RawTool principal_of",
     },
 )

@@ -7,6 +7,7 @@ from doorward.data.quoting import told as told
 from doorward.host.logs import seldom as seldom
 from doorward.host.loopback import IN_URLS as IN_URLS
 from doorward.host.processes import Process as Process
+from doorward.model.principals import endpoint_of as endpoint_of
 from doorward.model.principals import person_of as person_of
 from doorward.plugins.mcp_additions import PRINCIPAL as PRINCIPAL
 from doorward.plugins.mcp_additions import RawPage as RawPage
@@ -28,6 +29,7 @@ __all__ = [
     "RawTool",
     "VERIFY_TOKEN",
     "can_come_in",
+    "endpoint_of",
     "kind_of",
     "may_take",
     "page",

@@ -151,6 +151,25 @@ def test_agents_find_and_run_it(saved: str, keeping: Any) -> None:
     anyio.run(at_work)
 
 
+def test_an_endpoint_has_no_program_of_what_lies_beyond_it(saved: str, keeping: Any) -> None:
+    """Neither found, nor run, nor told of: its text and its errors name functions."""
+    config = CONFIG + '[endpoints.whole]\n[endpoints.part]\nexclude = ["weather.get_forecast"]\n'
+
+    async def seen(gate: Any, who: str) -> tuple[bool, str]:
+        found = await gate.search_functions("forecast of a town", principal=who)
+        return bool(found.get("programs")), str(await gate.run_cached(saved, principal=who))
+
+    async def work() -> None:
+        async with keeping.gateway(config) as gate:
+            whole, part = await seen(gate, "local via whole"), await seen(gate, "local via part")
+            nobody = str(await gate.run_cached("forecqst", principal="local via part"))
+        assert whole[0]
+        assert "'Oslo'" in whole[1]
+        assert part == (False, nobody.replace("forecqst", saved))
+
+    anyio.run(work)
+
+
 def test_a_program_waits_for_a_look_when_its_functions_change(cli: Cli, saved: str, keeping: Any) -> None:
     """The list says so, it does not run, and a passing test may accept what is new."""
     record = keeping.folder / "programs" / "forecast.json"

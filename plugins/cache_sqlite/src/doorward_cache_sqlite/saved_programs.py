@@ -19,6 +19,7 @@ from doorward import ConfigError, DoorwardError, Gateway, InvalidProgram, Progra
 from doorward.administration import json_digest, stems
 from doorward.files import write_file
 from doorward.sandboxing import CachedProgram
+from doorward.serving import endpoint_of
 from doorward.texts import nearest
 
 from doorward_cache_sqlite.scripts import about
@@ -69,7 +70,9 @@ class SavedPrograms:
         """A saved program for a principal to run; `None` if there is none. Raises: ConfigError if it cannot be read."""
         if not _NAME.fullmatch(name) or not (file := self.file(name)).is_file():
             return None
-        return self.read(file, principal)
+        program = self.read(file, principal)
+        # Whoever came by an endpoint is told of no function beyond it, neither by a program's text nor by its errors.
+        return None if endpoint_of(principal) and not self._may_call(program) else program
 
     def read(self, file: Path, principal: str) -> CachedProgram:
         """A script for a principal to run; of one that lies elsewhere only its text is known. Raises: ConfigError
@@ -138,7 +141,7 @@ class SavedPrograms:
         asked = [words for query in queries if (words := {*stems(query, _MAX_WORDS)})]
         ranked: list[tuple[float, str, dict[str, Any]]] = []
         for name in self.names() if asked else ():
-            with suppress(ConfigError):
+            with suppress(ConfigError, UnknownName):  # by an endpoint there may be none of this name
                 program = self.require(name, principal)
                 has = {*stems(f"{name} {program.description} {' '.join(program.uses)}", _MAX_WORDS)}
                 fit = max(len(words & has) / len(words) for words in asked)

@@ -135,7 +135,7 @@ async def _logged_out(auth: Any) -> str:
 def _kept(state: Path, name: str) -> list[Path]:
     """The files that auths keep of logins to a server, of all principals. They lie in the folder `credentials`, and
     their names begin with the server's. Raises: ConfigError if that is a link."""
-    own, folder = re.compile(rf"{re.escape(name)}-[0-9a-f]{{32}}\.(json|lock|changed)"), state / "credentials"
+    own, folder = re.compile(rf"{re.escape(name)}(@[\w-]+)?-[0-9a-f]{{32}}\.(json|lock|changed)"), state / "credentials"
     refuse_link(folder)
     return [file for file in folder.iterdir() if own.fullmatch(file.name)] if folder.is_dir() else []
 

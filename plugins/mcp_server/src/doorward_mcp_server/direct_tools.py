@@ -8,6 +8,7 @@ from typing import Any
 
 import mcp_types as t
 from doorward import Client, Function, Gateway, Outcome
+from doorward.deciding import ACCOUNT
 from doorward.serving import principal_of
 from doorward.values import effect
 from doorward_text import compact_json, outcome_as_text
@@ -28,7 +29,16 @@ class DirectTools:
         """The tools of a principal. Waits until all servers that expose functions are compiled."""
         if any(self._gate.servers.exposing()):
             await self._gate.ready()
-        return [self._once(name, function) for name, function in self._exposed.tools(principal).items()]
+        tools = self._exposed.tools(principal).items()
+        return [self._with_account(self._once(name, function), function.server, principal) for name, function in tools]
+
+    def _with_account(self, tool: t.Tool, server: str, principal: str) -> t.Tool:
+        """The tool with an argument for the account, where a principal has several at its server."""
+        accounts = self._gate.servers.accounts.get(server)
+        if accounts is None or len(theirs := accounts.of(principal)) < 2:
+            return tool
+        properties = {**tool.input_schema.get("properties", {}), ACCOUNT: {"type": "string", "enum": theirs}}
+        return tool.model_copy(update={"input_schema": {**tool.input_schema, "properties": properties}})
 
     def find(self, name: str, principal: str) -> Callable[[Any, t.CallToolRequestParams], Awaitable[Any]] | None:
         """The handler of a tool, if the principal has that tool."""
