@@ -47,7 +47,10 @@ _INSTRUCTIONS = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _WORD_ENDS = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])")
-_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\U000e0000-\U000e007f]")
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
 
 
 def addresses_a_model(text: str, *, is_name: bool = False) -> str:
