@@ -129,7 +129,7 @@ def _command_line() -> str:
 
 def _command(command: click.Command, said: str, points: Mapping[str, Any], path: str) -> list[str]:
     """A command, and those below it."""
-    context = click.Context(command, info_name=said, terminal_width=100, max_content_width=100)
+    context = click.Context(command, info_name=said, terminal_width=80)
     if isinstance(command, click.Group):
         further = {name.removeprefix(f"{path}.") for name in points if name.startswith(f"{path}.")}
         below = {
@@ -146,7 +146,7 @@ def _help(command: click.Command, context: click.Context) -> str:
     """What `--help` prints, without the options that stand at the head of the page."""
     options = [param for param in command.params if isinstance(param, click.Option)]
     shown = [option for option in options if not {"--config", "--env-file", "--help"} & {*option.opts}]
-    formatter = click.HelpFormatter(width=100)
+    formatter = click.HelpFormatter(width=80)
     command.format_usage(context, formatter)
     command.format_help_text(context, formatter)
     if rows := [row for param in shown if (row := param.get_help_record(context))]:
