@@ -377,7 +377,7 @@ def test_the_page_has_each_tool_with_its_arguments(tmp_path: Path) -> None:
             return [tool for tool, _ in tools_of(gate).values()]
 
     tools = anyio.run(served)
-    part = text_of("docs/mcp.md").partition("\n## Tools\n")[2].partition("\n\nThe last two")[0]
+    part = text_of("docs/mcp.md").partition("\n## Tools\n")[2].partition("\n\nSome tools")[0]
     lines = [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in part.splitlines()[3:]]
     told: list[tuple[str, str, str, str]] = []
     for name, argument, kind, default, _ in lines:
