@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,22 +48,37 @@ def test_models_get_each_page(site: Path) -> None:
     assert [path for path in listed if (site / path).read_text(encoding="utf-8").strip() not in whole] == []
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-def test_the_search_works_from_a_disk(site: Path, tmp_path: Path) -> None:
-    """In a browser without a network, the name of a database finds the page of its store first."""
+@pytest.fixture
+def browser(tmp_path: Path) -> Iterator[Browser]:
     program("chromium")
     browser = Browser(str(tmp_path))
-    try:
-        browser.ask("Page.navigate", url=(site / "index.html").as_uri())
-        await_value(browser, f"document.readyState == 'complete' && {SEARCH} != null")
-        browser.value("document.querySelector('.md-search__button').click()")
-        await_value(browser, f"{SEARCH}.querySelector('dialog[open] input') != null")
-        browser.ask("Input.insertText", text="PostgreSQL")
-        found = await_value(browser, f"[...{SEARCH}.querySelectorAll('a')].map(link => link.href)")
-    finally:
-        browser.end()
+    yield browser
+    browser.end()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_the_search_works_from_a_disk(site: Path, browser: Browser) -> None:
+    """In a browser without a network, the name of a database finds the page of its store first."""
+    browser.ask("Page.navigate", url=(site / "index.html").as_uri())
+    await_value(browser, f"document.readyState == 'complete' && {SEARCH} != null")
+    browser.value("document.querySelector('.md-search__button').click()")
+    await_value(browser, f"{SEARCH}.querySelector('dialog[open] input') != null")
+    browser.ask("Input.insertText", text="PostgreSQL")
+    found = await_value(browser, f"[...{SEARCH}.querySelectorAll('a')].map(link => link.href)")
     assert found[0].startswith((site / "parts/store_postgres.html").as_uri())
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_pages_fit_a_phone(site: Path, browser: Browser) -> None:
+    """No page is wider than the window: a wide table or program scrolls by itself."""
+    browser.ask("Emulation.setDeviceMetricsOverride", width=360, height=900, deviceScaleFactor=1, mobile=True)
+    for page in ("index", "tutorial", "configuration"):
+        address = (site / f"{page}.html").as_uri()
+        browser.ask("Page.navigate", url=address)
+        await_value(browser, f"location.href == '{address}' && document.readyState == 'complete'")
+        assert browser.value("document.documentElement.scrollWidth") == 360, page
 
 
 SEARCH = "[...document.querySelectorAll('*')].map(part => part.shadowRoot).find(Boolean)"

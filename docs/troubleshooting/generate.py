@@ -1,4 +1,4 @@
-"""Writes the lists of messages beside docs/troubleshooting.md: every message that has a hint, by who can mend it.
+"""Writes the lists of messages beside docs/troubleshooting.md: every message that has a hint, by who can fix it.
 
     python docs/troubleshooting/generate.py
 
@@ -20,7 +20,7 @@ sys.path.pop(0)
 
 
 class Page(NamedTuple):
-    """A page: its file, its title, who reads these messages and who mends it."""
+    """A page: its file, its title, who reads these messages and who fixes it."""
 
     name: str
     title: str
@@ -29,8 +29,8 @@ class Page(NamedTuple):
 
 PROGRAMS = Page(
     "programs.md",
-    "What programs are told",
-    "The agent reads these in the answer of a tool, and mends its program or its arguments.",
+    "Messages for programs",
+    "The agent reads these in the answer of a tool, and fixes its program or its arguments.",
 )
 SERVERS = Page(
     "servers.md",
@@ -39,17 +39,19 @@ SERVERS = Page(
     "`doorward compile` and `doorward doctor`.",
 )
 CREDENTIALS = Page(
-    "credentials.md", "Credentials and logins", "Keys, tokens and logins at servers: the operator, or whoever logs in."
+    "credentials.md",
+    "Credentials and logins",
+    "Keys, tokens and logins at servers: the operator, or who logs in.",
 )
 CONFIGURATION = Page(
     "configuration.md",
     "Configuration, files and plugins",
-    "The operator reads these from the command line, and mends `doorward.toml`, the environment or the machine.",
+    "The operator reads these from the command line, and fixes `doorward.toml`, the environment or the machine.",
 )
 SANDBOXES = Page(
     "sandboxes.md",
     "Sandboxes",
-    "Executors: what the operator mends on the machine, and what ends a program from outside.",
+    "Executors: what the operator fixes on the machine, and what ends a program from outside.",
 )
 CLIENTS = Page("clients.md", "Clients and serving", "Between an MCP client and `doorward serve`.")
 AUTHORS = Page("authors.md", "Making plugins and distributions", "`doorward plugin`, `doorward dist`.")
