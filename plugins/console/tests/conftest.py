@@ -119,8 +119,9 @@ def served(doorward_host: Any) -> Serve:
         more: str = "",
         plugins: Sequence[str] = (),
         cache: str = "none",
+        head: str = "",
     ) -> AsyncIterator[Served]:
-        head = CONFIG.replace("plugins = []", f"plugins = {[*plugins, 'audit_jsonl']}").replace("none", cache)
+        head += CONFIG.replace("plugins = []", f"plugins = {[*plugins, 'audit_jsonl']}").replace("none", cache)
         config = f"{head}\n[console]\n{console}\n{RULES}{more}"
         async with doorward_host.gateway(config) as gate:
             ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()

@@ -3,7 +3,8 @@
 `CredentialHome` knows where credentials may go. `Renewal` fetches one before a request needs it, `Backoff` spares a
 provider that fails, and `FetchedAuth` is the `httpx2.Auth` made of these. `exchange` sends one
 request of a login. `Vault.of(context)` stores credentials between processes, under the name that `entry` makes,
-and `SharedVault.of(context, name)` those of several machines, where they have a store together.
+and `SharedVault.of(context, name)` those of several machines, where they have a store together; `seal` and `unseal` are
+for what lies elsewhere.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from doorward_auth_kit.exchange import EXCHANGE_SECONDS, exchange
 from doorward_auth_kit.fetched_auth import FetchedAuth
 from doorward_auth_kit.renewal import Backoff, Credential, Renewal, due
 from doorward_auth_kit.shared_vault import SharedVault
-from doorward_auth_kit.vault import UnreadableEntry, Vault, entry
+from doorward_auth_kit.vault import UnreadableEntry, Vault, entry, seal, unseal
 
 __all__ = [
     "EXCHANGE_SECONDS",
@@ -33,4 +34,6 @@ __all__ = [
     "is_loopback",
     "parsed",
     "place",
+    "seal",
+    "unseal",
 ]

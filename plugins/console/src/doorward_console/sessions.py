@@ -8,7 +8,7 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from doorward import Principal
 
@@ -37,6 +37,8 @@ class Sessions:
         self._seconds, self._clock = seconds, clock
         self._open: OrderedDict[bytes, Session] = OrderedDict()
         self._links: dict[bytes, float] = {}
+        self.ended: list[str] = []
+        """The keys of those that were too many, in hexadecimal, for whoever stores them, too."""
 
     def new(self, principal: Principal, token: str = "") -> str:
         """Begin a session. Returns: its id, which nobody can have chosen."""
@@ -44,8 +46,9 @@ class Sessions:
         theirs = [key for key, each in self._open.items() if each.principal == principal]
         for key in theirs[: max(0, len(theirs) - MAX_SESSIONS // 10 + 1)]:
             del self._open[key]
+            self.ended.append(key.hex())
         while len(self._open) >= MAX_SESSIONS:
-            self._open.popitem(last=False)
+            self.ended.append(self._open.popitem(last=False)[0].hex())
         self._open[_hash(id)] = Session(principal, secrets.token_urlsafe(32), self._clock() + self._seconds, token)
         return id
 
@@ -55,6 +58,13 @@ class Sessions:
         if found is not None and found.ends <= self._clock():
             self.end(id)
             return None
+        return found
+
+    def adopt(self, id: str, session: Session, left: float) -> Session:
+        """Know a session that another process began, for the seconds that it has left."""
+        self._open[_hash(id)] = found = replace(session, ends=self._clock() + left)
+        while len(self._open) > MAX_SESSIONS:
+            self._open.popitem(last=False)
         return found
 
     def end(self, id: str) -> None:

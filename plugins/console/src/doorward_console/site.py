@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-from doorward import LOCAL, DoorwardError, File, InvalidArguments, Principal, Service, UnknownName
+from doorward import LOCAL, DoorwardError, File, InvalidArguments, Principal, Service, StateError, UnknownName
 from doorward.serving import PRINCIPAL, VERIFY_TOKEN, RawSite
 from doorward.values import is_loopback
 from starlette.requests import ClientDisconnect, Request
@@ -20,6 +20,7 @@ from doorward_console.pages import Pages
 from doorward_console.panel import Found, Moved, Panel, Question, Visitor
 from doorward_console.panels import PANELS
 from doorward_console.sessions import Session, Sessions, is_forged
+from doorward_console.stored_sessions import StoredSessions
 
 if TYPE_CHECKING:
     from doorward import Gateway
@@ -57,6 +58,7 @@ class Site:
     ) -> None:
         self._gateway, self._settings, self._is_operator, self._recent = gateway, settings, is_operator, recent
         self._sessions = Sessions(settings.hours * 3600)
+        self._stored = StoredSessions.of(gateway, settings.hours * 3600)
 
     @cached_property
     def panels(self) -> dict[str, Panel]:
@@ -107,7 +109,7 @@ class Site:
             if session is not None and is_forged(session, form.get("forgery", "")):
                 return self._error("This form is not from a page of yours, or you have signed in anew.", 403)
             if path == "sign-out":
-                self._sessions.end(request.cookies.get(COOKIE, ""))
+                await self._end(request.cookies.get(COOKIE, ""))
                 return _moved(f"{ROOT}/sign-in")
         return await self._page(request, path, session, visitor, form)
 
@@ -132,10 +134,10 @@ class Site:
             wrong = "This link was used, or is too old." if path == "enter" else "This token is not good."
             shown = {"link": "", "onward": onward, "wrong": wrong, "signed_in": False}
             return self._pages.page("doorward_console/sign_in.html", shown, 403)
-        self._sessions.end(request.cookies.get(COOKIE, ""))
+        await self._end(request.cookies.get(COOKIE, ""))
         response = _moved(onward)
         response.set_cookie(
-            COOKIE, self._sessions.new(principal, token), path=ROOT, httponly=True, samesite="strict",
+            COOKIE, await self._begin(principal, token), path=ROOT, httponly=True, samesite="strict",
             secure=self._is_secure(request), max_age=int(self._settings.hours * 3600),
         )  # fmt: skip
         return response
@@ -144,7 +146,7 @@ class Site:
         """Who asks: whose token is in the header, or who is signed in; a revoked token ends its sessions."""
         if PRINCIPAL in request.scope:
             return None, self._known(request.scope[PRINCIPAL])
-        session = self._sessions.find(id := request.cookies.get(COOKIE, ""))
+        session = await self._find(id := request.cookies.get(COOKIE, ""))
         if session is None:
             return None, None
         principal = session.principal
@@ -152,9 +154,37 @@ class Site:
             with contextlib.suppress(Exception):  # an issuer that is away for a moment ends no session
                 principal = await request.scope[VERIFY_TOKEN](session.token)
             if principal != session.principal:
-                self._sessions.end(id)
+                await self._end(id)
                 return None, None
         return session, self._known(principal)
+
+    async def _begin(self, principal: Principal, token: str) -> str:
+        id = self._sessions.new(principal, token)
+        ended, self._sessions.ended = self._sessions.ended, []
+        if self._stored is not None and (session := self._sessions.find(id)) is not None:
+            await self._stored.put(id, session, ended)
+        return id
+
+    async def _find(self, id: str) -> Session | None:
+        """The session of an id, as this process knows it, if it has not ended in another one; or as it is stored."""
+        known = self._sessions.find(id)
+        if self._stored is None or not id:
+            return known
+        try:
+            if known is None:
+                found = await self._stored.get(id)
+                return self._sessions.adopt(id, *found) if found is not None else None
+            if await self._stored.lives(id):
+                return known
+        except StateError:  # while the store is out of reach, nobody who could be signed out is let in
+            return None
+        self._sessions.end(id)
+        return None
+
+    async def _end(self, id: str) -> None:
+        self._sessions.end(id)
+        if self._stored is not None and id:
+            await self._stored.end(id)
 
     def _known(self, principal: Principal) -> Visitor:
         is_local = principal == LOCAL

@@ -1,0 +1,76 @@
+"""Sessions in the store, sealed with `vault_key`: they outlive a restart, and other processes know them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Iterable
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from doorward import Principal, StateError, log
+from doorward.administration import run_in_thread
+from doorward.engines import Delete, Put
+from doorward_auth_kit import seal, unseal
+
+from doorward_console.sessions import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from doorward import Gateway
+    from doorward.engines import Store
+
+TABLE = "console sessions"
+
+
+class StoredSessions:
+    """Sessions by the hashes of their ids. Without a key there are none: who can write a database is no operator."""
+
+    def __init__(self, store: Store, key: Callable[[], str], seconds: float) -> None:
+        self._store, self._key, self._seconds = store, key, seconds
+
+    @classmethod
+    def of(cls, gateway: Gateway, seconds: float) -> StoredSessions | None:
+        """Those of a gateway that has a store that lasts, and a `vault_key`."""
+        key = gateway.config.vault_key
+        if key is None or not gateway.store.lasts or find_spec("cryptography") is None:
+            return None
+        return cls(gateway.store, key.reveal, seconds)
+
+    async def put(self, id: str, session: Session, ended: Iterable[str] = ()) -> None:
+        """Store a session; others, by their keys, have `ended`. One that cannot be stored is this process's alone."""
+        about = {"principal": str(session.principal), "forgery": session.forgery, "token": session.token}
+        text = json.dumps(about | {"ends": time.time() + self._seconds})
+        try:
+            sealed = await run_in_thread(seal, self._key(), name := key_of(id), text)
+            put = Put(TABLE, name, sealed.encode(), ttl=self._seconds)
+            await self._store.commit(put, *(Delete(TABLE, each) for each in {*ended} - {name}))
+        except StateError as error:
+            log.warning("console_session_not_stored", why=error.message)
+
+    async def lives(self, id: str) -> bool:
+        """Whether a session is there: one that was ended in another process is not. Raises: StateError."""
+        return await self._store.get(TABLE, key_of(id)) is not None
+
+    async def get(self, id: str) -> tuple[Session, float] | None:
+        """A session, and the seconds that it has left. Raises: StateError."""
+        record = await self._store.get(TABLE, key_of(id))
+        if record is None:
+            return None
+        try:
+            said = json.loads(await run_in_thread(unseal, self._key(), key_of(id), record.value.decode()))
+        except ValueError:  # sealed with another key, for another session, or changed
+            return None
+        left = said["ends"] - time.time()
+        return (Session(Principal(said["principal"]), said["forgery"], 0.0, said["token"]), left) if left > 0 else None
+
+    async def end(self, id: str) -> None:
+        """End a session everywhere. Raises: StateError: then it has not ended."""
+        await self._store.commit(Delete(TABLE, key_of(id)))
+
+
+def key_of(id: str) -> str:
+    """The key of a session: nobody who reads it can sign in by it."""
+    return hashlib.sha256(id.encode(errors="surrogatepass")).hexdigest()

@@ -1,0 +1,56 @@
+"""Sessions that outlive their process: sealed, ended everywhere, and of nobody who writes the store."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from doorward.engines import Put, scan_all
+from doorward_console.stored_sessions import TABLE, key_of
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+KEY = "a key that is long enough to be one"
+
+
+async def stored(at: Any) -> list[Any]:
+    return [*await scan_all(at.gate.store, TABLE)]
+
+
+async def test_a_session_outlives_its_process(served: Any, tokens: str) -> None:
+    """Of the link and of a token; forms go on working; a sign-out in one process ends it in all."""
+    more, head = tokens, f'vault_key = "{KEY}"\n'
+    async with served(more=more, head=head) as at:
+        person, ann = await at.operator(), await at.signed_in("ann")
+        page = await person.get("/console/runs")
+        forgery, cookies = at.forgery(page), [who.cookies["doorward_console"] for who in (person, ann)]
+        records = await stored(at)
+        assert len(records) == 2
+        for canary in (*cookies, forgery, "doorward_ann", "ann", KEY):
+            assert not any(canary.encode() in each.value or canary in each.key for each in records)
+    async with served(more=more, head=head) as at, served(more=more, head=head) as other:
+        for place in (at, other):
+            for cookie, name in zip(cookies, ("local · operator", "ann"), strict=True):
+                again = await place.person(Cookie=f"doorward_console={cookie}").get("/console/runs")
+                assert name in again.text
+        mine = at.person(Cookie=f"doorward_console={cookies[0]}")
+        assert (await mine.post("/console/sign-out", data={"forgery": forgery})).status_code == 303
+        for place in (at, other):
+            gone = await place.person(Cookie=f"doorward_console={cookies[0]}").get("/console/runs")
+            assert gone.status_code == 303
+        assert len(await stored(at)) == 1
+
+
+async def test_who_writes_the_store_is_not_signed_in(served: Any, tokens: str) -> None:
+    """What is not sealed with the key, or is the record of another session, is none. Without a key nothing is stored."""
+    async with served(more=tokens, head=f'vault_key = "{KEY}"\n') as at:
+        await at.signed_in("ann")
+        [record] = await stored(at)
+        forged = b'{"principal": "local", "forgery": "x", "token": "", "ends": 9e9}'
+        for content in (record.value, forged, b"", b"[]"):
+            await at.gate.store.commit(Put(TABLE, key_of("mine"), content))
+            page = await at.person(Cookie="doorward_console=mine").get("/console/runs")
+            assert page.status_code == 303
+    async with served(more=tokens) as at:
+        await at.operator()
+        assert TABLE not in await at.gate.store.names("tables") or len(await stored(at)) == 2
