@@ -6,7 +6,6 @@ import hashlib
 import json
 import time
 from collections.abc import Iterable
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from doorward import Principal, StateError, log
@@ -35,7 +34,7 @@ class StoredSessions:
     def of(cls, gateway: Gateway, seconds: float) -> StoredSessions | None:
         """Those of a gateway that has a store that lasts, and a `vault_key`."""
         key = gateway.config.vault_key
-        if key is None or not gateway.store.lasts or find_spec("cryptography") is None:
+        if key is None or not gateway.store.lasts:
             return None
         return cls(gateway.store, key.reveal, seconds)
 
