@@ -92,6 +92,7 @@ BUILT_ON = {
         "doorward-budgets",
         "doorward-cache-sqlite",
         "doorward-durable-runs",
+        "doorward-pins",
         "doorward-policy-rules",
     ],
     "http": ["doorward-json"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -19,11 +20,19 @@ if TYPE_CHECKING:
     from doorward import AgentTool, Gateway
 
 
+FEW_RUNS = 1000
+"""Stored runs that are swept as often as there is an occasion."""
+
+RUNS_PER_SECOND = 100
+"""Further ones for each second between two sweeps."""
+
+
 class DurableRuns:
     """Makes the journals of runs as `[runs]` says, and gives `STORED_RUNS`."""
 
     def __init__(self, context: PluginContext) -> None:
         self._journals: Journals | None = None
+        self._sweeps = 0.0
 
     @hookimpl
     def gateway_made(self, gateway: Gateway) -> None:
@@ -46,9 +55,12 @@ class DurableRuns:
                 await self._journals.store.look()
 
     async def flush(self) -> None:
-        """Forget runs whose time is over: once everything has started, and at the end."""
-        if self._journals is not None:
+        """Forget runs whose time is over. That reads all of them: the more there are, the less often."""
+        if self._journals is not None and time.monotonic() >= self._sweeps:
             await self._journals.store.sweep()
+            self._sweeps = (
+                time.monotonic() + max(0, getattr(self._journals.store, "swept", 0) - FEW_RUNS) / RUNS_PER_SECOND
+            )
 
     async def close(self) -> None:
         if self._journals is not None:

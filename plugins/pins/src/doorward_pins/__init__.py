@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from doorward_pins.plugin import PINS as PINS
 from doorward_pins.plugin import Pins as Pins
 from doorward_pins.settings import PinsSettings as PinsSettings
 
-__all__ = ["Pins", "PinsSettings"]
+__all__ = ["PINS", "Pins", "PinsSettings"]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from doorward import Function, Gateway, PluginContext, hookimpl
+from doorward import Function, Gateway, PluginContext, Service, hookimpl
 from doorward.administration import selected
 from doorward.configuration import module_name
 from doorward.deciding import Effects
@@ -24,6 +24,9 @@ class Upstream:
     definitions: dict[str, Any]
 
 
+PINS = Service["Pins"]("what holds changed functions back", "doorward-pins")
+
+
 class Pins:
     """Serves functions as they were last reviewed. Only `accept` changes what is pinned."""
 
@@ -35,6 +38,7 @@ class Pins:
 
     @hookimpl
     def gateway_made(self, gateway: Gateway) -> None:
+        gateway.services.give(PINS, self)
         self._effects = Effects(gateway.config.policy.classes)
 
     @hookimpl(trylast=True)
@@ -63,6 +67,20 @@ class Pins:
         if pinned is None or upstream is None:
             return None
         return Review(pinned, upstream.functions, upstream.definitions, self._effects.of, self._settings.allow)
+
+    def waiting(self) -> list[dict[str, Any]]:
+        """The functions whose changes wait for a review, of all servers that this process has compiled: `{"function",
+        "changes"}`, with the kind of each change and what it is. Raises: ConfigError."""
+        reviews = {module: self.review(module) for module in self._upstream}
+        return [
+            {
+                "function": f"{module}.{each.function}",
+                "changes": [{"kind": change.kind, "what": change.what} for change in each.changes],
+            }
+            for module, review in reviews.items()
+            for each in (review.differences if review is not None else ())
+            if each.waits
+        ]
 
     def accept(self, module: str, patterns: Iterable[str] = ()) -> list[str]:
         """Pin the functions of a server as its last compile had them: all, or those that fit a pattern. Returns: the

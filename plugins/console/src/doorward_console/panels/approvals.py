@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from doorward import Refused, UnknownName
+from doorward import DoorwardError, Refused, UnknownName
+from doorward.administration import run_in_thread
 
 from doorward_console.panel import Found, Moved, Question
 from doorward_console.panels.present import present, reading_call
@@ -32,6 +34,7 @@ async def view(question: Question) -> Found:
             "waiting": [_row(question, each) for each in waiting],
             "answered": [_row(question, each) for each in answered],
             "may_answer": question.visitor.may_answer,
+            "changed": await _changed(question),
         },
         live=True,
     )
@@ -66,6 +69,18 @@ def _requests(question: Question) -> Requests:
     from doorward_approvals import REQUESTS
 
     return question.gateway.services[REQUESTS]
+
+
+async def _changed(question: Question) -> list[dict[str, Any]]:
+    """Functions whose text or shape has changed upstream, and that wait for a review: for operators."""
+    if not question.visitor.is_operator or not question.gateway.plugins.manager.has_plugin("pins"):
+        return []
+    from doorward_pins import PINS
+
+    pins = question.gateway.services.get(PINS)
+    with suppress(DoorwardError):  # a lock file that cannot be used is told where it is
+        return [] if pins is None else await run_in_thread(pins.waiting)
+    return []
 
 
 async def _found(question: Question, requests: Requests) -> ApprovalRequest:

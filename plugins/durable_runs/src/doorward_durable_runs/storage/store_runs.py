@@ -66,7 +66,9 @@ class StoreRuns:
         self._earlier = None if folder is None else EarlierFiles(folder, key, settings.keep * 3600)
         self._sealing: Sealing | None = None
         self._opening = asyncio.Lock()
-        self._any = False
+        self._any = self._mended = False
+        self.swept = 0
+        """How many runs the last sweep of all has read."""
         self._room: dict[str, int] = {}
         self._due: set[str] = set()
         self._sweeping: asyncio.Task[None] | None = None
@@ -119,7 +121,7 @@ class StoreRuns:
 
     async def all(self, principal: str | None = None) -> list[StoredRun]:
         records = await self._records(principal)
-        living = await self._living(records)
+        living = await self._living(await off_loop(_heads, records))
         found = [each for each in await off_loop(self._listed, records, living) if each is not None]
         theirs = [each for each in found if principal is None or each.given.principal == principal]
         return sorted(theirs, key=lambda each: each.given.created, reverse=True)
@@ -134,7 +136,9 @@ class StoreRuns:
         read = [await self.store.get(TABLE, each.value.decode()) for each in places]
         records = [each for each in read if each is not None]
         found = [
-            each for each in await off_loop(self._listed, records, await self._living(records)) if each is not None
+            each
+            for each in await off_loop(self._listed, records, await self._living(await off_loop(_heads, records)))
+            if each is not None
         ]
         theirs = [each for each in found if principal is None or each.given.principal == principal]
         return theirs, _place_of(places[-1].key) if len(places) == limit else None
@@ -143,7 +147,7 @@ class StoreRuns:
         await self._ready()
         found: list[StoredRun] = []
         records = await scan_all(self.store, TABLE, self._key_of(given).removesuffix(given.run))
-        living = await self._living(records)
+        living = await self._living(await off_loop(_heads, records))
         for each in records:
             with suppress(UnknownName, StateError):
                 head = Head.of(each.value)
@@ -160,17 +164,18 @@ class StoreRuns:
             raise _running(run)
 
     async def sweep(self, principal: str | None = None) -> None:
-        placed = (
-            await scan_all(self.store, BY_TIME) if principal is None else ()
-        )  # before: what is new since is in both
+        mends = principal is None and not self._mended
+        placed = await scan_all(self.store, BY_TIME) if mends else ()  # first: a run that is new since is in both
         records, theirs = await self._records(principal), dict[str, list[tuple[float, Head, Record]]]()
-        living = await self._living(records)
+        heads = await off_loop(_heads, records)
+        living = await self._living(heads)
         if principal is None:
-            self._any, self._room = bool(records), {}
+            self._any, self._room, self.swept = bool(records), {}, len(records)
+        if mends:
             await self._mend(placed, records)
-        for record in records:
+            self._mended = True
+        for head, record in heads:
             with suppress(StateError):
-                head = Head.of(record.value)
                 held = self._is_held(head, living)
                 if held or head.expires > time.time() or not await self._removed(head.run, record):
                     theirs.setdefault(record.key.partition("-")[0], []).append((head.created, head, record))
@@ -187,12 +192,7 @@ class StoreRuns:
 
     async def _mend(self, placed: Sequence[Record], records: Sequence[Record]) -> None:
         """Let each run have its places by time, and no other: versions before this one gave it none."""
-        wanted, known = dict[str, str](), {each.key for each in placed}
-        for record in records:
-            with suppress(StateError):
-                wanted |= dict.fromkeys(_places(record.key, Head.of(record.value).created), record.key)
-        changes: list[Change] = [Put(BY_TIME, place, wanted[place].encode()) for place in wanted.keys() - known]
-        changes += [Delete(BY_TIME, place) for place in known - wanted.keys()]
+        changes = await off_loop(_mending, placed, records)
         for start in range(0, len(changes), _CHANGES_AT_ONCE):
             await self.store.commit(*changes[start : start + _CHANGES_AT_ONCE])
 
@@ -272,12 +272,10 @@ class StoreRuns:
                 found.append(None)
         return found
 
-    async def _living(self, records: Sequence[Record]) -> Collection[str]:
+    async def _living(self, heads: Sequence[tuple[Head, Record]]) -> Collection[str]:
         """Who holds runs; nobody is asked for where none is held."""
-        for record in records:
-            with suppress(StateError):
-                if Head.of(record.value).holder not in ("", self.holder.name):
-                    return await self.holder.living()
+        if any(head.holder not in ("", self.holder.name) for head, _ in heads):
+            return await self.holder.living()
         return ()
 
     def _is_held(self, head: Head, living: Collection[str]) -> bool:
@@ -433,6 +431,22 @@ def _places(key: str, created: float) -> tuple[str, str]:
     """Where a run stands by time: among all, and among those of its principal."""
     place = _place(created, key.rpartition("-")[2])
     return f"{_ALL}-{place}", f"{key.partition('-')[0]}-{place}"
+
+
+def _heads(records: Sequence[Record]) -> list[tuple[Head, Record]]:
+    """What can be read of records; what cannot is left out."""
+    found: list[tuple[Head, Record]] = []
+    for record in records:
+        with suppress(StateError):
+            found.append((Head.of(record.value), record))
+    return found
+
+
+def _mending(placed: Sequence[Record], records: Sequence[Record]) -> list[Change]:
+    wanted = {place: record.key for head, record in _heads(records) for place in _places(record.key, head.created)}
+    known = {each.key for each in placed}
+    changes: list[Change] = [Put(BY_TIME, place, wanted[place].encode()) for place in wanted.keys() - known]
+    return [*changes, *(Delete(BY_TIME, place) for place in known - wanted.keys())]
 
 
 def _put_places(key: str, given: Given) -> list[Put]:
