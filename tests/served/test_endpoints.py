@@ -168,3 +168,47 @@ async def test_a_session_of_the_protocol_is_of_one_endpoint(tmp_path: Path, api:
 
 async def _names(agent: Agent) -> list[str]:
     return [each["name"] for each in (await agent.call("list_servers"))["servers"]]
+
+
+async def test_guides_tools_and_pages_are_of_the_endpoint(tmp_path: Path, api: Api) -> None:
+    """Functions that are tools, guides as tool and resource, and the console, which a bound token does not open."""
+    more = 'expose = ["getItem", "createItem"]\nskills = "guide.md"\n[console]\noperators = ["alice"]\n'
+    project = configured(tmp_path, api, more)
+    project.change("[servers.shelf]", '[servers.shelf]\nexpose = ["getItem", "createItem"]\nskills = "guide.md"')
+    (project.folder / "guide.md").write_text("# A guide\n")
+    alice = token(project, "alice")["token"]
+    bound = token(project, "alice", "--endpoint", "readers")["token"]
+    with project.http() as (url, _):
+        async with connected(f"{url}/readers", bound, "auto") as readers, connected(url, alice, "auto") as whole:
+            here, there = [
+                [tool.name for tool in (await agent.client.list_tools()).tools if "Item" in tool.name or "_item" in tool.name]
+                for agent in (readers, whole)
+            ]  # fmt: skip
+            assert here == ["shelf_get_item"]
+            assert {"shelf_create_item", "vault_get_item"} <= {*there}
+            for name in ("shelf_create_item", "vault_get_item"):
+                assert "There is no tool" in str(await readers.call(name, item_id="1"))
+            seen = [(await readers.client.list_resources()).model_dump_json(), readers.client.instructions or ""]
+            seen += [
+                str(await readers.call("list_skills")),
+                str(await readers.call("get_server_skills", server="vault")),
+            ]
+            with pytest.raises(Exception, match=r"not found"):
+                await readers.client.read_resource("doorward://skills/vault")
+        assert not [text for text in seen if "vault" in text.replace("'vault'", "").replace('"vault"', "")]
+        site = url.removesuffix("/mcp") + "/console"
+        opened = [post(f"{site}/approvals", each, Accept="application/json")[0] for each in (alice, bound)]
+        assert opened[1] == 401 != opened[0]
+
+
+async def test_workers_keep_endpoints_apart(tmp_path: Path, api: Api) -> None:
+    """A session of the sandbox that another worker has is found by its endpoint alone."""
+    project = configured(tmp_path, api)
+    alice = token(project, "alice")["token"]
+    with project.http("--workers", "2") as (url, _):
+        async with connected(f"{url}/readers", alice, "auto") as first:
+            session = (await first.run("kept = 'canary'", session_id="new"))["session_id"]
+        for path, found in (("/readers", True), ("", False), ("/tools", False)) * 3:
+            async with connected(url + path, alice, "auto") as agent:
+                answer = str(await agent.run("kept", session_id=session))
+            assert ("canary" in answer) == found, answer
