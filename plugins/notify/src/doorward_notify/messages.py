@@ -1,0 +1,93 @@
+"""What messengers are sent of a request: all that the console shows, as plain text that nothing takes for markup."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from email.message import EmailMessage
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from doorward_approvals import ApprovalRequest
+
+    from doorward_notify.settings import MessengerSettings
+
+_BLOCK_CHARACTERS, _BLOCKS = 2900, 40
+"""Characters of one block of Slack, and blocks of one message."""
+
+_TEAMS_CHARACTERS = 20_000
+"""Characters of arguments in a card of Teams, which takes 28 KB."""
+
+
+def title(request: ApprovalRequest) -> str:
+    """What is wanted, in a line."""
+    return " ".join(f"{request.principal} wants to call {request.function} ({request.effect})".split())[:200]
+
+
+def link(request: ApprovalRequest, settings: MessengerSettings) -> str:
+    """Where the request is shown and answered; empty without a console."""
+    return f"{settings.console.rstrip('/')}/approvals/{request.id}" if settings.console else ""
+
+
+def parts(request: ApprovalRequest) -> Iterator[tuple[str, str]]:
+    """Headings, and the texts below them."""
+    yield "Arguments", request.arguments
+    if why := ": ".join(filter(None, (request.rule, request.reason))):
+        yield "Asked because of", why
+    if request.lines:
+        yield "The lines of the program that name it", "\n".join(request.lines)
+    yield "Run", request.run
+
+
+def for_webhook(request: ApprovalRequest, settings: MessengerSettings) -> dict[str, Any]:
+    """The message of a generic webhook."""
+    names = "id function effect arguments principal run rule reason lines created expires kind"
+    shown = {name: getattr(request, name) for name in names.split()}
+    return {"type": "approval.wanted", "title": title(request), "link": link(request, settings), "request": shown}
+
+
+def for_slack(request: ApprovalRequest, settings: MessengerSettings) -> dict[str, Any]:
+    """Blocks of plain text: no argument can ping, link or format anything."""
+    pieces = []
+    for heading, text in parts(request):
+        whole = f"{heading}:\n{text}"
+        pieces += [whole[at : at + _BLOCK_CHARACTERS] for at in range(0, len(whole), _BLOCK_CHARACTERS)]
+    if len(pieces) > _BLOCKS:
+        pieces = [*pieces[: _BLOCKS - 1], "… NOT shown whole here"]
+    blocks: list[dict[str, Any]] = [{"type": "header", "text": _plain(title(request)[:150])}]
+    blocks += [{"type": "section", "text": _plain(piece)} for piece in pieces]
+    if where := link(request, settings):
+        button = {"type": "button", "text": _plain("Answer in the console"), "url": where}
+        blocks.append({"type": "actions", "elements": [button]})
+    escaped = title(request).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return {"text": escaped, "blocks": blocks}
+
+
+def for_teams(request: ApprovalRequest, settings: MessengerSettings) -> dict[str, Any]:
+    """An adaptive card of text runs, which know no markup."""
+    body: list[dict[str, Any]] = [_runs(title(request), weight="Bolder")]
+    for heading, text in parts(request):
+        shown = text if len(text) <= _TEAMS_CHARACTERS else f"{text[:_TEAMS_CHARACTERS]}\n… NOT shown whole here"
+        body += [_runs(heading, weight="Bolder"), _runs(shown, fontType="Monospace")]
+    card: dict[str, Any] = {"type": "AdaptiveCard", "version": "1.4", "body": body}
+    if where := link(request, settings):
+        card["actions"] = [{"type": "Action.OpenUrl", "title": "Answer in the console", "url": where}]
+    attachment = {"contentType": "application/vnd.microsoft.card.adaptive", "content": card}
+    return {"type": "message", "attachments": [attachment]}
+
+
+def for_email(request: ApprovalRequest, settings: MessengerSettings) -> EmailMessage:
+    """A mail of plain text."""
+    mail = EmailMessage()
+    mail["Subject"], mail["From"], mail["To"] = title(request), settings.sender, ", ".join(settings.to)
+    where = link(request, settings) or f"Answer it: doorward approvals show {request.id}"
+    texts = [title(request), *(f"{heading}:\n{text}" for heading, text in parts(request)), where]
+    mail.set_content("\n\n".join(texts) + "\n")
+    return mail
+
+
+def _plain(text: str) -> dict[str, Any]:
+    return {"type": "plain_text", "text": text, "emoji": False}
+
+
+def _runs(text: str, **style: str) -> dict[str, Any]:
+    return {"type": "RichTextBlock", "inlines": [{"type": "TextRun", "text": text, **style}]}
