@@ -53,6 +53,11 @@ result = {"shelves": names, "longest": max(names)}"""
 ADD = "import shelf\nfound = shelf.slow(ms=20)\nresult = shelf.create_item(itemName=%r)"
 PAGES = ("", "runs", "servers", "functions?q=item", "policy", "use", "audit?verify=1", "set-up")
 WIDTHS = (360, 1280)
+SHOWN = {
+    "inbox-360", "inbox-1280", "approval-360", "approval-360-dark", "approval-1280", "runs-1280", "run-360", "run-1280",
+    "run-1280-dark", "policy-1280", "use-1280", "function-1280",
+}  # fmt: skip
+"""Pictures that the documentation keeps."""
 AXE = Path(os.environ.get("DOORWARD_AXE", CACHE / "axe/node_modules/axe-core/axe.min.js"))
 
 
@@ -106,7 +111,8 @@ class Person(Browser):
         height = min(4000, int(self.value("document.documentElement.scrollHeight") or 800))
         width = int(self.value("innerWidth"))
         clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
-        found = self.ask("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip)
+        kind = {"format": "webp", "quality": 70} if file.suffix == ".webp" else {"format": "png"}
+        found = self.ask("Page.captureScreenshot", captureBeyondViewport=True, clip=clip, **kind)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(base64.b64decode(found["data"]))
 
@@ -157,7 +163,8 @@ async def done(served: tuple[Project, str]) -> AsyncIterator[str]:
 @pytest.mark.parametrize("width", WIDTHS)
 async def test_each_page_fits(done: str, person: Person, width: int) -> None:
     """No page is wider than its window, says something else than what it should, or breaks the policy of its contents.
-    DOORWARD_SCREENSHOTS names a folder for what it looks like."""
+    DOORWARD_SCREENSHOTS names a folder for what it looks like; the pictures in docs/pictures/console are the `.webp`
+    files of it."""
     folder, axe = os.environ.get("DOORWARD_SCREENSHOTS"), AXE.read_text(encoding="utf-8") if AXE.is_file() else ""
     found: dict[str, list[str]] = {}
 
@@ -185,7 +192,10 @@ async def test_each_page_fits(done: str, person: Person, width: int) -> None:
             if folder:
                 for dark in (False, True):
                     person.resize(width, dark=dark)
-                    person.picture(Path(folder) / f"{name}-{width}{'-dark' * dark}.png")
+                    picture = f"{name}-{width}{'-dark' * dark}"
+                    person.picture(Path(folder) / f"{picture}.png")
+                    if picture in SHOWN:
+                        person.picture(Path(folder) / f"{picture}.webp")
                 person.resize(width)
 
     await anyio.to_thread.run_sync(look)
