@@ -144,5 +144,11 @@ image: dist
 	cp requirements-dev.txt dist/constraints.txt
 	docker build --file deploy/Dockerfile $(if $(BASE),--build-arg BASE=$(BASE)) --tag doorward dist
 
+# A whole release, made and checked in a clone: versions, changelog, tag, distributions, what agents take, site, publication to an index of
+# this machine, image. With REALLY=1 its commit and tag are taken over.
+.PHONY: release
+release: setup
+	$(BIN)/python release/make_release.py $(or $(VERSION),$(error make release VERSION=0.2.0)) $(if $(REALLY),--really)
+
 clean:
-	rm -rf .venv .tox dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .tox dist dist-agents site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -9,6 +9,8 @@ import tarfile
 import zipfile
 from pathlib import Path
 
+import agent_packages
+import make_release
 import publish_distributions as publishing
 import pytest
 from build_distributions import build, problems
@@ -101,3 +103,33 @@ def test_an_sdist_has_what_git_has(built: Path) -> None:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"LICENSE", "PKG-INFO", "README.md", "pyproject.toml"} <= names
     assert not [name for name in names if name.endswith((".pyc", ".db", ".env"))]
+
+
+def test_what_agents_take_starts_this_version(tmp_path: Path) -> None:
+    """`server.json`, the bundle and the plugin: the bundle is the same bytes each time, and a wrong version is found."""
+    for folder in ("a", "b"):
+        agent_packages.write(tmp_path / folder)
+    assert [*agent_packages.problems(tmp_path / "a")] == []
+    first, second = ((tmp_path / each / agent_packages.BUNDLE).read_bytes() for each in ("a", "b"))
+    assert first == second
+    file = tmp_path / "a" / "server.json"
+    file.write_text(file.read_text().replace(agent_packages.project()["version"], "7.0.0"))
+    assert [*agent_packages.problems(tmp_path / "a")] != []
+
+
+def test_all_of_a_release_has_its_version(tmp_path: Path) -> None:
+    """Distributions, what they need of each other, and what examples pin; what is no version of ours stays."""
+    root = tmp_path / "clone"
+    make_release.git("clone", "--quiet", "--local", str(make_release.ROOT), str(root))
+    before = OURS["doorward"].project["version"]
+    make_release.set_version(root, before, "99.1.0")
+    for one in OURS.values():
+        project = Distribution(root / one.folder.relative_to(make_release.ROOT)).project
+        assert project["version"] == "99.1.0"
+        told = [*project["dependencies"], *(n for ns in project.get("optional-dependencies", {}).values() for n in ns)]
+        assert all(need.endswith(">=99.1,<100") for need in told if need.startswith("doorward")), one.name
+    assert "99.1.0" in (root / "core/src/doorward/model/version.py").read_text()
+    assert f"=={before}" not in (root / "distributions/acme/distribution.toml").read_text()
+    assert make_release.series("0.2.1") == ">=0.2,<0.3"
+    assert "is no version" in make_release.refusal("1.0", before)
+    assert "comes before" in make_release.refusal("0.0.1", before)

@@ -8,6 +8,7 @@ reads the records.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -54,6 +55,7 @@ class SavedPrograms:
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway, self.folder = gateway, (gateway.loaded.folder / FOLDER).resolve()
+        self._read: dict[str, tuple[object, CachedProgram, frozenset[str]]] = {}
 
     def names(self) -> list[str]:
         """The names of all saved programs, sorted."""
@@ -141,14 +143,25 @@ class SavedPrograms:
         asked = [words for query in queries if (words := {*stems(query, _MAX_WORDS)})]
         ranked: list[tuple[float, str, dict[str, Any]]] = []
         for name in self.names() if asked else ():
-            with suppress(ConfigError, UnknownName):  # by an endpoint there may be none of this name
-                program = self.require(name, principal)
-                has = {*stems(f"{name} {program.description} {' '.join(program.uses)}", _MAX_WORDS)}
+            with suppress(ConfigError):
+                program, has = self._looked_up(name, principal)
                 fit = max(len(words & has) / len(words) for words in asked)
                 if fit >= _MIN_FIT and self._may_call(program):
                     shown = {"cache_id": name, "summary": program.description, "params": {**program.params}}
                     ranked.append((-fit, name, shown))
         return [shown for *_, shown in sorted(ranked, key=lambda each: each[:2])[:MAX_FOUND]]
+
+    def _looked_up(self, name: str, principal: str) -> tuple[CachedProgram, frozenset[str]]:
+        """A saved program, and the words by which it is found, as its files were when they last changed;
+        whether the principal may run it is not asked. Raises: ConfigError."""
+        files = self.file(name), self._record_file(name)
+        stamp = [(there.st_mtime_ns, there.st_size) if (there := _stat(file)) else None for file in files]
+        if name not in self._read or self._read[name][0] != stamp:
+            program = self.read(self.file(name), principal)
+            words = stems(f"{name} {program.description} {' '.join(program.uses)}", _MAX_WORDS)
+            self._read[name] = stamp, program, frozenset(words)
+        _, program, has = self._read[name]
+        return replace(program, principal=principal), has
 
     def _may_call(self, program: CachedProgram) -> bool:
         asker = Program("", principal=program.principal, functions=program.functions)
@@ -170,6 +183,12 @@ class SavedPrograms:
 
     def _recording_file(self, name: str) -> Path:
         return self.file(name).with_suffix(".recording.json")
+
+
+def _stat(file: Path) -> os.stat_result | None:
+    with suppress(OSError):
+        return file.stat()
+    return None
 
 
 def _read(file: Path) -> str:

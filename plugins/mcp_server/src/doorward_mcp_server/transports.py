@@ -140,6 +140,8 @@ async def serve_http(
             try:
                 while not (web.started or running.done()):  # noqa: ASYNC110  # uvicorn has no event for it
                     await asyncio.sleep(0)
+                base = endpoint.local.removesuffix(http.path)  # a site that refuses to open is told before we serve
+                told = [site.opened(base + site.path) for site in added if isinstance(site, RawSite)]
                 beside += (
                     asyncio.ensure_future(connections.accept(listener)),
                     asyncio.ensure_future(requests.sessions.watch()),
@@ -153,9 +155,8 @@ async def serve_http(
                     if endpoint.local == endpoint.url
                     else f"{endpoint.local} (for clients: {endpoint.url})"
                 )
-                for site in (each for each in added if isinstance(each, RawSite)):
-                    if line := site.opened(endpoint.local.removesuffix(http.path) + site.path):
-                        announce(line)
+                for line in filter(None, told):
+                    announce(line)
                 await asyncio.shield(running)
             finally:
                 with anyio.CancelScope(shield=True):
