@@ -71,7 +71,7 @@ COMMANDS = {
     "budgets": {"budgets"},
     "dist": {"dist"},
     "clients": {"connect", "import", "setup"},
-    "durable_runs": {"runs", "runs.commit", "runs.undo"},
+    "durable_runs": {"runs", "runs.commit", "runs.undo", "mock"},
     "enhance": {"compile.enhance", "clean.enhancements"},
     "search": {"learned"},
     "pins": {"pins"},

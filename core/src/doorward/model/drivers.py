@@ -207,6 +207,15 @@ class TellsUpstreams(Protocol):
 
 
 @runtime_checkable
+class TellsRequests(Protocol):
+    """A source class that says which HTTP request a call is: its method, its path with the query below the base URL,
+    and its body. What stands in for a server knows its calls by that. Raises: InvalidArguments."""
+
+    @staticmethod
+    def sent(function: Function, arguments: Mapping[str, Any]) -> tuple[str, str, bytes | None]: ...
+
+
+@runtime_checkable
 class SupportsServerCheck(Protocol):
     """A source that can say whether calls of its functions reach anything, for `doorward add` and `doorward doctor`:
     what was found, whether it is well, and advice. It changes nothing, and may ask only places that the operator named.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -191,6 +191,14 @@ class OpenAPI:
             base = None
         socket = f"socket:{settings.socket}" if settings.socket else None
         return [str(each) for each in (base, socket, *settings.origins) if each]
+
+    @staticmethod
+    def sent(function: Function, arguments: Mapping[str, Any]) -> tuple[str, str, bytes | None]:
+        """See `doorward.abilities.TellsRequests`."""
+        import doorward_openapi.calls.request as request
+
+        made = request.build(_LOCAL, function.data, arguments)
+        return made.method, made.url.removeprefix(_LOCAL), made.content
 
     async def check(self, functions: Sequence[Function]) -> Sequence[tuple[str, bool, str]]:
         """See `doorward.abilities.SupportsServerCheck`: whether the API is where calls go. Only places that the
