@@ -323,6 +323,7 @@ def test_what_standard_brings() -> None:
                 "runs",
                 "runs.commit",
                 "runs.undo",
+                "mock",
                 "compile.enhance",
                 "clean.enhancements",
             ),
