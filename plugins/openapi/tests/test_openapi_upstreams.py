@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -37,3 +38,10 @@ def test_what_a_server_is_said_to_reach_as_a_whole() -> None:
     assert OpenAPI.upstreams(OpenAPISettings(spec="x.json"), None) == []
     settings = OpenAPISettings(spec="x.json", base_url="https://api.example.com")
     assert OpenAPI.upstreams(settings, None) == ["https://api.example.com"]
+
+
+def test_a_call_tells_its_request() -> None:
+    """What a mock knows it by: the method, the path with its query below the base URL, and the body."""
+    arguments = [{"arg": "id", "name": "id", "in": "path"}, {"arg": "q", "name": "q", "in": "query"}]
+    function: Any = SimpleNamespace(data={"method": "GET", "path": "/items/{id}", "arguments": arguments})
+    assert OpenAPI.sent(function, {"id": "a b", "q": "x"}) == ("GET", "/items/a%20b?q=x", None)

@@ -220,6 +220,15 @@ async def test_what_cannot_be_right_is_refused_at_the_start(
     assert "hunter2" not in str(told.value)
 
 
+async def test_what_is_refused_is_not_served_before(served: Serve, doorward_host: Any) -> None:
+    """A key that is not there is told before anything says that MCP is served."""
+    ready: list[str] = []
+    async with doorward_host.gateway(CONFIG + TRIGGERS.replace('"${PAID}"', '"${ABSENT}"')) as gate:
+        with pytest.raises(DoorwardError, match="ABSENT"):
+            await serve_http(gate, "127.0.0.1", 0, ready=ready.append)
+    assert ready == []
+
+
 OPENED = """
 import sys, anyio
 from doorward import Gateway
