@@ -78,7 +78,7 @@ def document() -> dict[str, Any]:
 def project(folder: Path, url: str, *kinds: str, head: str = "", **env: str) -> Project:
     """One server for each kind of session; the document is a file."""
     (folder / "openapi.json").write_text(json.dumps(document()))
-    config = head + "[limits]\nrate = 100000\n"
+    config = head + "[limits]\nrate = 100000\ntimeout = 300\n"
     for kind in kinds:
         config += f'[servers.{kind}]\nsource = "openapi"\nspec = "{folder}/openapi.json"\nbase_url = "{url}/api"\n'
         config += f'[servers.{kind}.auth]\ntype = "session"\nusername = "alice"\npassword = "${{PASSWORD}}"\nlogout_url = "/logout"\n'

@@ -12,6 +12,7 @@ import anyio
 import pytest
 import structlog
 from doorward import Call, Program, hookimpl
+from doorward.config.installed_plugins import PluginId
 from doorward.plugins import block_watch, cancellation, failures
 from doorward.plugins.cancellation import cancellable
 
@@ -274,3 +275,20 @@ async def test_what_is_awaited_goes_through_unchanged() -> None:
     asyncio.get_running_loop().call_soon(future.set_exception, KeyError("x"))
     with pytest.raises(KeyError):
         await cancellable(future, list)
+
+
+def test_an_import_is_no_block() -> None:
+    """Once, at a start, a busy machine takes a second for it; its author can do nothing about that."""
+    watch, plugin, found = block_watch.BlockWatch(), PluginId("source", "acme"), []
+    watch.add_plugin(plugin, object(), "acme_calendar")
+
+    def look() -> None:
+        here = threading.get_ident()
+        looking = threading.Thread(target=lambda: found.append(watch._culprit(here)))
+        looking.start()
+        looking.join()
+
+    module: dict[str, Any] = {"__name__": "acme_calendar", "look": look}
+    exec(compile("look()\ndef later(): look()\nlater()", "acme_calendar.py", "exec"), module)
+    module["later"]()
+    assert found == [None, None, (plugin, "later")]

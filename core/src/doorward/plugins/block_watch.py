@@ -119,7 +119,8 @@ class BlockWatch:
 
     def _culprit(self, thread: int) -> tuple[PluginId, str] | None:
         """The plugin whose code that thread is in, and its method: the innermost one. Nobody, if what runs there is
-        ours, whoever has called it."""
+        ours, whoever has called it, or if a module is being imported: that happens once, and takes a busy machine a
+        second."""
         frame: FrameType | None = sys._current_frames().get(thread)
         owner: PluginId | None = None
         method = ""
@@ -131,6 +132,8 @@ class BlockWatch:
                 return None
             if owner is not None and here != owner:
                 break
+            if here is not None and frame.f_code.co_name == "<module>":
+                return None
             if here is not None:
                 owner, method = here, known[1] if known else method or frame.f_code.co_name
             if known:

@@ -23,8 +23,9 @@ MAX_PARTS = 100_000
 SUSPICIOUS_SECONDS = 0.005
 """The processor's time for reading a value that may have many parts."""
 
-_LONG_SECONDS = 0.02
-"""The same for one that is certainly too large for its parts to be taken on trust."""
+_LONG_SECONDS = 0.06
+"""The same for one that is certainly too large for its parts to be taken on trust: a busy machine takes a third of that
+for a small one."""
 
 MOST_SECONDS = 0.08
 """The same for the arguments of a call, whose parts nobody can count before they are made: a million and more, or 60 MB
