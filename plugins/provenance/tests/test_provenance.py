@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from doorward import Call, Function
+from doorward import Call, Function, Program
 from doorward_provenance import Provenance, ProvenanceSettings
 from doorward_provenance.labels import Labelled
 from doorward_testing import DeciderConformance, call_of
@@ -188,6 +188,29 @@ async def test_then(office: Any) -> None:
     async with office('then = "allow"\nmixed = "allow"') as gate:
         await done(gate, READ)
         await done(gate, sends("mallory@evil.example"))
+
+
+async def test_a_program_may_have_to_be_planned(office: Any) -> None:
+    """Then it is refused if it is not, and says so; what a plan withholds, and a call by itself, is asked about."""
+    async with office('then = "plan"') as gate:
+        await done(gate, READ)
+        assert 'Run the program with mode="plan"' in await refused(gate, sends("mallory@evil.example"))
+        function = gate.catalog.function("mail", "send")
+        provenance = gate.plugins.manager.get_plugin("provenance")
+        call = Call(function, {"to": ["mallory@evil.example"]}, "of a plan")
+        for program in (Program("", run="of a plan", plan=True), Program("", run="another")):
+            with provenance._runs.begun(program):
+                decided = provenance._origins.decide(call)
+            assert (decided.then, "mode=" in decided.reason) == ("confirm", False)
+
+
+async def test_a_card_has_the_labels(office: Any) -> None:
+    async with office() as gate:
+        await gate.ready()
+        names = ["send", "list_mails"]
+        told = [gate.catalog.notes.lines(gate.catalog.function("mail", name), "python") for name in names]
+    assert told[0] == [("Where its values come from and go to:", ["it reaches other people or places: by to"])]
+    assert told[1][0][1] == ["others may have written what it answers", "what it answers is not for everybody"]
 
 
 async def test_where_private_and_untrusted_meet(office: Any) -> None:

@@ -31,7 +31,7 @@ def provenance(project: Project, names: tuple[str, ...]) -> None:
     if project.json:
         print_json({"labels": {name: _as_dict(labels) for name, labels in labelled.items()}})
     else:
-        table(["function", "labels"], [(name, _in_words(labels)) for name, labels in labelled.items()])
+        table(["function", "labels"], [(name, str(labels)) for name, labels in labelled.items()])
 
 
 async def _labels(project: Project, names: Sequence[str]) -> dict[str, Labels]:
@@ -49,7 +49,7 @@ async def _labels(project: Project, names: Sequence[str]) -> dict[str, Labels]:
             raise ConfigError("provenance is not in use", hint="Write the table [provenance] into the configuration.")
         functions = [each for module in gate.servers.modules for each in gate.catalog.functions(module)]
         found = {each.qualified: plugin.labels.of(each) for each in functions if is_meant(each)}
-    return {name: labels for name, labels in sorted(found.items()) if _in_words(labels)}
+    return {name: labels for name, labels in sorted(found.items()) if str(labels)}
 
 
 def _as_dict(labels: Labels) -> dict[str, object]:
@@ -57,9 +57,3 @@ def _as_dict(labels: Labels) -> dict[str, object]:
         "untrusted": labels.untrusted, "private": labels.private, "outward": labels.outward,
         "places": sorted(labels.places),
     }  # fmt: skip
-
-
-def _in_words(labels: Labels) -> str:
-    outward = f"outward ({', '.join(sorted(labels.places))})" if labels.places else "outward"
-    words = {"untrusted": labels.untrusted, "private": labels.private, outward: labels.outward}
-    return ", ".join(word for word, is_so in words.items() if is_so)

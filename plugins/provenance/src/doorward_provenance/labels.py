@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from doorward import Function
+from doorward.administration import FunctionNotes
 from doorward.deciding import Patterns
 
 from doorward_provenance.settings import ProvenanceSettings
@@ -41,15 +42,32 @@ class Labels:
     outward: bool = False
     places: frozenset[str] = field(default=frozenset())
 
+    def __str__(self) -> str:
+        outward = f"outward ({', '.join(sorted(self.places))})" if self.places else "outward"
+        words = {"untrusted": self.untrusted, "private": self.private, outward: self.outward}
+        return ", ".join(word for word, is_so in words.items() if is_so)
 
-class Labelled:
-    """The labels of functions, by configuration and by kind; each function is looked at once."""
+
+class Labelled(FunctionNotes):
+    """The labels of functions, by configuration and by kind; each function is looked at once. Its card shows them."""
+
+    heading = "Where its values come from and go to:"
 
     def __init__(self, settings: ProvenanceSettings) -> None:
         self._said = {
             name: Patterns(getattr(settings, name)) for name in ("untrusted", "trusted", "private", "outward", "inward")
         }
         self._known: dict[int, tuple[Function, Labels]] = {}
+
+    def lines(self, function: Function, language: str) -> Sequence[str]:
+        labels = self.of(function)
+        places = f": by {', '.join(sorted(labels.places))}" if labels.places else ""
+        told = {
+            "others may have written what it answers": labels.untrusted,
+            "what it answers is not for everybody": labels.private,
+            f"it reaches other people or places{places}": labels.outward,
+        }
+        return [line for line, is_so in told.items() if is_so]
 
     def of(self, function: Function) -> Labels:
         known = self._known.get(id(function))

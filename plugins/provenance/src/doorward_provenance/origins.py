@@ -9,7 +9,7 @@ from doorward import Call, Decider, Decision, Function, Principal
 from doorward_provenance.labels import Labelled
 from doorward_provenance.memory import Origin
 from doorward_provenance.running import Running, Runs
-from doorward_provenance.settings import ProvenanceSettings
+from doorward_provenance.settings import ProvenanceSettings, Then
 from doorward_provenance.words import leaves, parameter_of
 
 _RULE = "[provenance] then"
@@ -25,8 +25,9 @@ class Origins(Decider):
     def possible(self, function: Function, principal: Principal) -> Sequence[Decision]:
         if not self._matters(function):
             return [Decision()]
-        mixed = [Decision(self._settings.mixed, _MIXED)] if self._labels.of(function).outward else []
-        return [Decision(), Decision(self._settings.then, _RULE), *mixed]
+        mixed = self._settings.mixed if self._labels.of(function).outward else "allow"
+        told = [(self._settings.then, _RULE), (mixed, _MIXED)]
+        return [Decision(), *(decision for then, rule in told for decision in _possible(then, rule))]
 
     def decide(self, call: Call) -> Decision | None:
         if not self._matters(call.function):
@@ -41,17 +42,31 @@ class Origins(Decider):
                 continue
             origins = list(running.memory.origins(value))
             if why := _objection(running, call.function, path, origins, is_place=is_place):
-                return Decision(self._settings.then, _RULE, f"`{path}` {why}")
+                return _decision(self._settings.then, _RULE, f"`{path}` {why}", running)
             if labels.outward and not running.own and parameter_of(path) not in labels.places:
                 may_carry_private = may_carry_private or _may_be_private(running, call.function, path, origins)
         if may_carry_private:
             why = "it may carry private answers to others, and its program was sent after untrusted ones were shown"
-            return Decision(self._settings.mixed, _MIXED, why)
+            return _decision(self._settings.mixed, _MIXED, why, running)
         return None
 
     def _matters(self, function: Function) -> bool:
         """Whether anything is decided of calls of a function: those that write or reach others."""
         return self._labels.of(function).outward or not _reads(function)
+
+
+def _possible(then: Then, rule: str) -> list[Decision]:
+    return [Decision("confirm", rule), Decision("deny", rule)] if then == "plan" else [Decision(then, rule)]
+
+
+def _decision(then: Then, rule: str, why: str, running: Running) -> Decision:
+    """A program that has to be planned is refused if it is not; what a plan withholds, and a call by itself, is asked
+    about."""
+    if then != "plan":
+        return Decision(then, rule, why)
+    if running.planned is False:
+        return Decision("deny", rule, f'{why}. Run the program with mode="plan", and have the plan approved of')
+    return Decision("confirm", rule, why)
 
 
 def _reads(function: Function) -> bool:

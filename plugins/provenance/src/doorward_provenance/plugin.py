@@ -37,6 +37,7 @@ class Provenance:
     def gateway_made(self, gateway: Gateway) -> None:
         self._gateway = gateway
         gateway.on_answer(self._answered)
+        gateway.catalog.notes.add(self.labels)
 
     def _answered(self, call: Call, reply: Reply) -> None:
         more = [dict(reply.headers)] if reply.headers else []

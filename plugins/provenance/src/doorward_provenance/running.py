@@ -29,7 +29,8 @@ _ASKS_A_MODEL = "llm"
 @dataclass
 class Running:
     """A run: the `number`th of its principal, whether its program is the user's `own`, and the labels of the functions
-    that answered it, by their qualified names. Of one that `goes_on` nobody knows what answered it before."""
+    that answered it, by their qualified names. Of one that `goes_on` nobody knows what answered it before. `planned`:
+    its writes are withheld; `None` of a call by itself."""
 
     memory: Memory
     number: int
@@ -37,6 +38,7 @@ class Running:
     flow: Callable[[], Flow] | None = None
     declassify: frozenset[Kind] = frozenset()
     goes_on: bool = False
+    planned: bool | None = None
     answered: dict[str, Labels] = field(default_factory=dict)
 
     @property
@@ -144,7 +146,8 @@ class Runs:
         memory = self._memory(program.principal)
         memory.programs += 1
         own = self._is_own(program.principal, memory, program.began)
-        running = Running(memory, memory.programs, own, self._flow(program, own=own), self._declassify, goes_on)
+        flow = self._flow(program, own=own)
+        running = Running(memory, memory.programs, own, flow, self._declassify, goes_on, program.plan)
         if own:
             memory.say(program.code, json.dumps(program.params, ensure_ascii=False, default=str), *program.argv)
         self._under_way[program.run] = running

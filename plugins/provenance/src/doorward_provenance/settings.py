@@ -9,6 +9,8 @@ from pydantic import Field, PositiveFloat
 
 from doorward_provenance.declassifying import Kind
 
+Then = Literal["confirm", "deny", "allow", "plan"]
+
 
 class ProvenanceSettings(Settings):
     """`[provenance]`: whose words functions give, whom they reach, and what is decided where that meets."""
@@ -24,10 +26,12 @@ class ProvenanceSettings(Settings):
         [], description="Functions that reach other people or places, besides those found by their parameters"
     )
     inward: list[str] = Field([], description="Functions that reach nobody else; they win over `outward`")
-    then: Literal["confirm", "deny", "allow"] = Field(
-        "confirm", description="What is decided of a call with an argument that came from an untrusted answer"
+    then: Then = Field(
+        "confirm",
+        description="What is decided of a call with an argument that came from an untrusted answer. `plan`: a program "
+        "has to be planned, and a person approves of all that it writes at once",
     )
-    mixed: Literal["confirm", "deny", "allow"] = Field(
+    mixed: Then = Field(
         "confirm",
         description="What is decided of a call that reaches others, in a program that was sent after both private and "
         "untrusted answers had been shown",
