@@ -1,7 +1,8 @@
-"""Sessions that outlive their process: sealed, ended everywhere, and of nobody who writes the store."""
+"""Sessions that outlive their process: sealed, ended everywhere, and of nobody who writes the store. So do requests."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -54,3 +55,24 @@ async def test_who_writes_the_store_is_not_signed_in(served: Any, tokens: str) -
     async with served(more=tokens) as at:
         await at.operator()
         assert TABLE not in await at.gate.store.names("tables") or len(await stored(at)) == 2
+
+
+async def test_two_people_answer_at_once_after_a_restart(served: Any) -> None:
+    """Each at another process of one store: one answer counts, and the other person is told that it is too late."""
+    async with served() as at:
+        run = (await at.asked()).waiting.run
+    async with served() as at, served() as other:
+        people = [await at.operator(), await other.operator()]
+        [row] = (await people[1].get("/console/approvals.json")).json()["waiting"]
+        page = f"/console/approvals/{row['id']}"
+        forms = [{"forgery": at.forgery(await person.get(page)), "answer": said} for person, said in zip(people, ("yes", "no"), strict=True)]  # fmt: skip
+        answers = await asyncio.gather(
+            *(person.post(page, data=form) for person, form in zip(people, forms, strict=True))
+        )
+        codes = [answer.status_code for answer in answers]
+        assert sorted(codes) == [303, 400]
+        assert "answered already" in answers[codes.index(400)].text
+        from doorward_durable_runs import STORED_RUNS
+
+        ended = await other.gate.services[STORED_RUNS].resume(run, principal="ann")
+        assert ended.ok == (codes[0] == 303), ended
