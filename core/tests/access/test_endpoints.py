@@ -182,4 +182,5 @@ def test_what_cannot_be_an_endpoint(tmp_path: Path, table: str, told: str) -> No
     (tmp_path / "doorward.toml").write_text('[endpoints.a]\nprincipals = ["@nobody"]\n')
     with pytest.raises(ConfigError, match="there is no group 'nobody'"):
         Principals(load(tmp_path / "doorward.toml"))
-    assert (can_come_in("a via b"), can_come_in("avia b")) == (False, True)
+    names = ["a via b", "avia b", "local via ", "alice via ", " via "]
+    assert [can_come_in(name) for name in names] == [False, True, False, False, False]

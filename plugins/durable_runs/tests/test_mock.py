@@ -41,7 +41,7 @@ def test_an_api_out_of_a_recorded_run(cli: Cli, doorward_host: Any, monkeypatch:
     asked: list[Any] = []
 
     def ask(server: Any) -> None:
-        threading.Thread(target=server.serve_forever).start()
+        threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
             base = f"http://127.0.0.1:{server.server_address[1]}/weather"
             asked[:] = [
@@ -55,7 +55,7 @@ def test_an_api_out_of_a_recorded_run(cli: Cli, doorward_host: Any, monkeypatch:
 
     monkeypatch.setattr(mock, "serve", ask)
     told = cli("mock", run)
-    assert "weather.get_forecast is not reached" in told.err  # its source tells no requests
+    assert "weather.get_forecast is not served" in told.err  # its source tells no requests
     sent = lambda function, given: ("GET", f"/forecast?city={given['city']}&days={given['days']}", None)  # noqa: E731
     monkeypatch.setattr(Weather, "sent", staticmethod(sent), raising=False)
     for given in (run, str(bundle)):

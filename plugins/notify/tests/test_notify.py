@@ -97,7 +97,7 @@ async def test_messengers_get_all_of_a_request_and_one_answer_counts(doorward_ho
             raw, now = json.dumps(answer).encode(), time.time()
             forged = [
                 signed(b"another key of twenty-four bytes", "a", now, raw), signed(KEY.encode(), "b", now, raw + b" "),
-                signed(KEY.encode(), "c", now - 301, raw), signed(KEY.encode(), "d", now + 301, raw), {},
+                signed(KEY.encode(), "c", now - 400, raw), signed(KEY.encode(), "d", now + 400, raw), {},
                 signed(KEY.encode(), "e", now, raw) | {"webhook-id": "f"},
             ]  # fmt: skip
             assert [await post(app, raw, each) for each in forged] == [401, 401, 401, 401, 400, 401]
@@ -179,7 +179,8 @@ def test_quiet_hours_end_when_they_say(quiet: str, now: str, seconds: float) -> 
 def test_no_messenger_takes_an_argument_for_markup() -> None:
     """Slack gets plain text, cut in blocks that it takes; Teams text runs; what is left out is said."""
     settings = MessengerSettings(kind="email", host="x", sender="a", to=["b"])
-    request = ApprovalRequest("1", "s.f", "write", "<!channel> " * 20_000, "a\nb", "r1", lines=("   1 | x",))
+    text, lines = "<!channel> я\ud800" * 20_000, ("   1 | я" * 10_000,)
+    request = ApprovalRequest("1", "s.f", "write", text, "a\nb", "r1", lines=lines)
     slack, teams = messages.for_slack(request, settings), messages.for_teams(request, settings)
     blocks = slack["blocks"]
     assert {block["text"]["type"] for block in blocks} == {"plain_text"}
@@ -187,7 +188,8 @@ def test_no_messenger_takes_an_argument_for_markup() -> None:
     assert (len(blocks) <= 50, "NOT shown whole" in json.dumps(slack)) == (True, True)
     card = teams["attachments"][0]["content"]
     assert {each["type"] for each in card["body"]} == {"RichTextBlock"}
-    assert len(json.dumps(teams)) < 28_000
+    assert len(json.dumps(teams, ensure_ascii=False).encode()) < 28_000
+    assert messages.for_email(request, settings).as_bytes()
     assert "\n" not in messages.title(request)
 
 

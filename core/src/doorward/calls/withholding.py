@@ -57,6 +57,7 @@ class Withholding:
         """See what other processes have withheld from a principal."""
         if self._store is None:
             return
+        principal = person_of(principal)
         try:
             await self._take_over(self._store)
             found = await self._store.get(TABLE, principal)
@@ -68,9 +69,10 @@ class Withholding:
             self._shared[principal] = json.loads(found.value)
 
     def admit(self, principal: str) -> None:
-        """Raises: LimitExceeded if too many answers were withheld from this principal within the window."""
-        if principal not in self._times and principal not in self._shared:
+        """Raises: LimitExceeded if too many answers were withheld from this person within the window."""
+        if not self._times and not self._shared:
             return
+        principal = person_of(principal)
         if (count := self._count(principal)) >= MAX_WITHHELD:
             hint = (
                 "The operator's log says of which server. A day lifts this, or an operator by `doorward store forget "

@@ -22,7 +22,7 @@ from pydantic import (
 from doorward.config import limit_keys
 from doorward.config.upstream_patterns import Pattern
 from doorward.model.calls import Effect
-from doorward.model.principals import LOCAL, endpoint_of
+from doorward.model.principals import LOCAL, person_of
 from doorward.model.programs import Limits
 from doorward.model.settings import Settings
 from doorward.secrets.store import Secret
@@ -106,7 +106,7 @@ class EndpointSettings(Settings):
     principals: list[str] = Field(["*"], description='Who may come by it: names, wildcards, "@GROUP"')
     servers: list[str] = Field(["*"], description="The servers that are there; wildcards work")
     include: list[str] = Field(["*"], description='The functions that are there: "github.issues_*", "tag:NAME"')
-    exclude: list[str] = Field([], description="What is not, in the same words")
+    exclude: list[str] = Field([], description="The functions that are left out; the same patterns")
     read_only: bool = Field(False, description="Leave out every function that may change something")
     surface: Surface | None = Field(None, description="The MCP tools, in place of `surface` at the top")
     limits: _RunLimits = Field(_RunLimits(), description="Limits of a run, in place of those in `[limits]`")
@@ -125,7 +125,7 @@ def can_come_in(principal: Any) -> bool:
         and 0 < len(principal) <= 200
         and principal.isprintable()
         and principal not in (LOCAL, EVERYONE)
-        and not endpoint_of(principal)
+        and person_of(principal) == principal
     )
 
 
@@ -265,7 +265,7 @@ class Config(Settings):
                 )
             if table.tokens and not can_come_in(name):
                 raise ValueError(f"{name[:100]!r} cannot have tokens: nobody who comes over HTTP is called so")
-            if endpoint_of(name) or (
+            if person_of(name) != name or (
                 name != EVERYONE
                 and (not 0 < len(name) <= 255 or not name.isprintable() or re.search(r"[*?\[\]]", name))
             ):

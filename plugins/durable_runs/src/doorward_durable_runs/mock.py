@@ -16,9 +16,9 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import anyio
 import click
-from doorward import LOCAL, ApiError, Gateway, RateLimited
+from doorward import LOCAL, ApiError, Gateway, InvalidArguments, RateLimited, UnknownName
 from doorward.abilities import TellsRequests
-from doorward.administration import bind_arguments
+from doorward.administration import bind_arguments, plain_value
 from doorward.configuration import module_name
 from doorward.recording import RECORDINGS, RecordedCall
 from doorward_cli import Project, common, print_json, say
@@ -48,8 +48,8 @@ class Mock:
         self._answers: dict[tuple[object, ...], deque[Answer]] = {}
         self._lock = Lock()
         self.servers: set[str] = set()
-        self.unserved: set[str] = set()
-        """Functions of servers that are reached otherwise than by HTTP."""
+        self.unserved: dict[str, str] = {}
+        """Functions of which no answer is served, and why."""
 
     def add(self, server: str, method: str, target: str, body: bytes | None, answer: Answer) -> None:
         self.servers.add(server)
@@ -91,22 +91,29 @@ def _answer(call: RecordedCall, *, latency: bool) -> Answer:
             return Answer(429, b"{}", {**_JSON, "Retry-After": f"{later or 0:g}"}, seconds)
         case None:
             value, status = (call.reply.value, call.reply.status or 200) if call.reply else (None, 200)
-            return Answer(status, b"" if status == 204 else json.dumps(value).encode(), _JSON, seconds)
+            if isinstance(value, bytes):
+                return Answer(status, value, {"Content-Type": "application/octet-stream"}, seconds)
+            body = b"" if status == 204 else json.dumps(plain_value(value)).encode()
+            return Answer(status, body, _JSON, seconds)
         case error:
             return Answer(502, json.dumps({"error": error.message}).encode(), _JSON, seconds)
 
 
 def _add(gate: Gateway, mock: Mock, latency: bool, call: RecordedCall) -> None:
-    """Have a recorded call answered. Raises: UnknownName, InvalidArguments if the catalog has no such function now."""
+    """Have a recorded call answered, if its function is still there and takes it."""
     if call.function.startswith(HELPERS):
         return
-    function = gate.broker.functions.find(call.function, LOCAL)
     kinds = {module_name(name): settings["source"] for name, settings in gate.config.servers.items()}
+    try:
+        function = gate.broker.functions.find(call.function, LOCAL)
+        arguments = bind_arguments(function, call.args, call.kwargs, gate.catalog)
+    except (UnknownName, InvalidArguments) as error:
+        mock.unserved[call.function] = error.message
+        return
     driver: object = gate.plugins.driver("source", kinds[module_name(function.server)])
     if not isinstance(driver, TellsRequests):
-        mock.unserved.add(call.function)
+        mock.unserved[call.function] = "its source cannot say by which HTTP requests it is reached"
         return
-    arguments = bind_arguments(function, call.args, call.kwargs, gate.catalog)
     method, target, body = driver.sent(function, arguments)
     mock.add(module_name(function.server), method, target, body, _answer(call, latency=latency))
 
@@ -187,6 +194,6 @@ def mock(project: Project, runs: tuple[str, ...], port: int, latency: bool) -> N
         print_json({"servers": at, "answers": found.count, "unserved": sorted(found.unserved)})
     else:
         say("\n".join([f"{found.count} recorded answers", *(f"{name}: {url}" for name, url in at.items())]))
-    for name in sorted(found.unserved):
-        say(f"warning: {name} is not reached by HTTP requests that its source tells, and is not served", err=True)
+    for name, why in sorted(found.unserved.items()):
+        say(f"warning: {name} is not served: {why}", err=True)
     serve(server)

@@ -14,13 +14,14 @@ if TYPE_CHECKING:
 _BLOCK_CHARACTERS, _BLOCKS = 2900, 40
 """Characters of one block of Slack, and blocks of one message."""
 
-_TEAMS_CHARACTERS = 20_000
-"""Characters of arguments in a card of Teams, which takes 28 KB."""
+_TEAMS_BYTES = 20_000
+"""Bytes of all texts in a card of Teams, which takes 28 KB."""
 
 
 def title(request: ApprovalRequest) -> str:
     """What is wanted, in a line."""
-    return " ".join(f"{request.principal} wants to call {request.function} ({request.effect})".split())[:200]
+    said = " ".join(f"{request.principal} wants to call {request.function} ({request.effect})".split())[:200]
+    return said.encode(errors="replace").decode()
 
 
 def link(request: ApprovalRequest, settings: MessengerSettings) -> str:
@@ -29,7 +30,12 @@ def link(request: ApprovalRequest, settings: MessengerSettings) -> str:
 
 
 def parts(request: ApprovalRequest) -> Iterator[tuple[str, str]]:
-    """Headings, and the texts below them."""
+    """Headings, and the texts below them, in which half a character of UTF-16 is a question mark."""
+    for heading, text in _parts(request):
+        yield heading, text.encode(errors="replace").decode()
+
+
+def _parts(request: ApprovalRequest) -> Iterator[tuple[str, str]]:
     yield "Arguments", request.arguments
     if why := ": ".join(filter(None, (request.rule, request.reason))):
         yield "Asked because of", why
@@ -65,8 +71,9 @@ def for_slack(request: ApprovalRequest, settings: MessengerSettings) -> dict[str
 def for_teams(request: ApprovalRequest, settings: MessengerSettings) -> dict[str, Any]:
     """An adaptive card of text runs, which know no markup."""
     body: list[dict[str, Any]] = [_runs(title(request), weight="Bolder")]
+    left = _TEAMS_BYTES
     for heading, text in parts(request):
-        shown = text if len(text) <= _TEAMS_CHARACTERS else f"{text[:_TEAMS_CHARACTERS]}\n… NOT shown whole here"
+        shown, left = _cut(text, left), max(left - len(text.encode()), 0)
         body += [_runs(heading, weight="Bolder"), _runs(shown, fontType="Monospace")]
     card: dict[str, Any] = {"type": "AdaptiveCard", "version": "1.4", "body": body}
     if where := link(request, settings):
@@ -83,6 +90,11 @@ def for_email(request: ApprovalRequest, settings: MessengerSettings) -> EmailMes
     texts = [title(request), *(f"{heading}:\n{text}" for heading, text in parts(request)), where]
     mail.set_content("\n\n".join(texts) + "\n")
     return mail
+
+
+def _cut(text: str, most: int) -> str:
+    whole = text.encode()
+    return text if len(whole) <= most else f"{whole[:most].decode(errors='ignore')}\n… NOT shown whole here"
 
 
 def _plain(text: str) -> dict[str, Any]:

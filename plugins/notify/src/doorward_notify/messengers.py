@@ -67,14 +67,14 @@ class Messenger:
         wait = after + quiet_seconds(self.settings, datetime.fromtimestamp(time.time() + after, UTC))
         if wait:
             await sleep(wait)
-        for pause in (*_WAITS, 0.0):
+        for left, pause in zip(range(len(_WAITS), -1, -1), (*_WAITS, 0.0), strict=True):
             try:
                 found = await requests.found(request.id)
                 if found is None or found.state != "open":
                     return
                 await self._send(request)
             except (httpx2.HTTPError, OSError, smtplib.SMTPException, StateError) as error:  # it may quote the URL
-                log.warning("not_notified", messenger=self.name, id=request.id, why=type(error).__name__)
+                log.warning("not_notified", messenger=self.name, id=request.id, why=type(error).__name__, left=left)
                 await sleep(pause)
             else:
                 log.info("notified", messenger=self.name, id=request.id)
@@ -85,7 +85,8 @@ class Messenger:
             await anyio.to_thread.run_sync(self._mail, request)
             return
         form = {"webhook": messages.for_webhook, "slack": messages.for_slack, "teams": messages.for_teams}
-        body = json.dumps(form[self.settings.kind](request, self.settings)).encode()
+        shown = form[self.settings.kind](request, self.settings)
+        body = json.dumps(shown, ensure_ascii=False).encode(errors="replace")
         headers = {"Content-Type": "application/json"}
         if self.key:
             headers |= signed(self.key, f"msg_{secrets.token_hex(12)}", time.time(), body)

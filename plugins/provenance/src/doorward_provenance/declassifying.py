@@ -14,6 +14,7 @@ Kind = Literal["enumeration", "number", "date"]
 
 _DATES = frozenset({"date", "date-time", "time", "duration"})
 _DATE = re.compile(r"[\dTtZzPYMWDHS:+.,-]{1,40}")
+_NUMBER = re.compile(r"-?\d{1,20}(\.\d{1,20})?")
 _MOST_DEPTH = 20
 
 
@@ -58,7 +59,9 @@ def _fits(value: str | float, schema: Mapping[str, Any]) -> bool:
     """Whether a value is what its schema says: who answers may be anybody."""
     if "enum" in schema or "const" in schema:
         return value in [*schema.get("enum", ()), *([schema["const"]] if "const" in schema else [])]
-    return not isinstance(value, str) or _DATE.fullmatch(value) is not None
+    if _kind(schema) == "date":
+        return isinstance(value, str) and _DATE.fullmatch(value) is not None
+    return not isinstance(value, str) or _NUMBER.fullmatch(value) is not None
 
 
 def _is_bounded(schema: Any, kinds: frozenset[Kind], depth: int) -> bool:

@@ -26,6 +26,7 @@ from doorward.administration import dump_json as dump
 from doorward.administration import is_large
 from doorward.administration import maybe_in_thread as done
 from doorward.administration import run_in_thread as off_loop
+from doorward.deciding import ACCOUNT
 from doorward.recording import RecordedCall
 from doorward.sandboxing import Planned
 from doorward.values import to_its_end
@@ -221,7 +222,8 @@ class Journal(Events):
             self._recorded.advance(self._begun)
             if self._offline:
                 found = self._answered(found, entry)
-                self.answered(RecordedCall(function, args, kwargs, found.reply, found.error, found.ms))
+                given = {name: value for name, value in kwargs.items() if name != ACCOUNT}
+                self.answered(RecordedCall(function, args, given, found.reply, found.error, found.ms))
                 return found
             if found is None:
                 raise self._diverged(entry)
