@@ -245,6 +245,32 @@ def test_a_pattern_that_fits_no_server_is_told(tmp_path: Path) -> None:
     assert list(told.unknown()) == ["[principals.a] servers: 'wether' fits no server"]
 
 
+def test_a_misspelt_server_in_any_list_is_told(tmp_path: Path) -> None:
+    """What it was to deny is allowed. Upstreams, tags and routes are of any server."""
+    told = _principals(
+        tmp_path,
+        """
+[servers.my-api]
+source = "fake"
+[policy]
+allow = ["*", "my-api.x", "mcp__my-api__x", "https://api.example.com#x", "doorward.ask"]
+deny = ["my_api.*", "myapi.drop", "m?_api.y"]
+[principals.a]
+deny = ["my-pai.*"]
+[endpoints.desk]
+servers = ["my-apy"]
+include = ["tag:read", "GET /users/*", "/users", "my-api"]
+exclude = ["may-api.z"]
+""",
+    )
+    assert list(told.unknown()) == [
+        "[policy] deny: 'myapi.drop' fits no server",
+        "[principals.a] deny: 'my-pai.*' fits no server",
+        "[endpoints.desk] servers: 'my-apy' fits no server",
+        "[endpoints.desk] exclude: 'may-api.z' fits no server",
+    ]
+
+
 def test_what_a_table_does_not_say_is_as_for_everyone(tmp_path: Path) -> None:
     """A token alone gives no more than everyone has; secrets are never anybody else's."""
     text = '[principals."*"]\nservers = ["public"]\ndeny = ["public.drop"]\n'

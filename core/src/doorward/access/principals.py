@@ -12,12 +12,14 @@ from doorward.access.patterns import Patterns
 from doorward.access.rules import Rules, narrowed
 from doorward.config.config import Loaded, Server, module_name
 from doorward.config.settings import EVERYONE, EndpointSettings, PrincipalSettings, Surface
+from doorward.config.upstream_patterns import is_upstream
 from doorward.data.frozen import frozen
 from doorward.data.words import in_place_of
 from doorward.host.logs import log
 from doorward.model.calls import effect
 from doorward.model.errors import ConfigError
 from doorward.model.functions import Function
+from doorward.model.names import qualified
 from doorward.model.principals import LOCAL, Principal, endpoint_of, names_of, person_of, via
 from doorward.model.programs import Limits
 from doorward.secrets.owned import OwnedSecrets
@@ -71,6 +73,9 @@ _MAX_PRESENTED_TOKENS = 10_000
 
 _OTHER = re.compile(r"(\[[^\]]*\])|[^\w*?]")
 """Characters in a pattern of server names that are underscores in the names of modules."""
+
+_NAMES_NO_SERVER = re.compile(r"[\s/]")
+"""A method and a path stand for functions of any server."""
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 """A TOML key that needs no quotes."""
@@ -152,7 +157,7 @@ class Principals:
         servers = {module_name(name): name for name, server in loaded.servers.items() if not server.settings.disabled}
         self._rights = {name: Rights(table, servers) for name, table in tables.items()}
         self._rights_of_others = Rights(self._everyone, servers)
-        self._servers = [*loaded.config.servers]
+        self._servers, self._policy = [*loaded.config.servers], loaded.config.policy
         effects = Effects(loaded.config.policy.classes)
         self._endpoints = {name: Endpoint(settings, effects) for name, settings in loaded.config.endpoints.items()}
         self._may_come = {
@@ -233,13 +238,22 @@ class Principals:
         return [name for name in self._settings if name != EVERYONE]
 
     def unknown(self) -> Iterator[str]:
-        """A line for each pattern that fits no server: it may be misspelt."""
-        modules = set(map(module_name, self._servers))
-        idle = Patterns(_of_modules(p) for table in self._settings.values() for p in table.servers).idle(modules)
+        """A line for each pattern that fits no server: it may be misspelt, and what it denies is allowed."""
+        written = [(place, pattern, _server_of(pattern)) for place, patterns in self._lists() for pattern in patterns]
+        idle = Patterns(server for _, _, server in written).idle({"doorward", *map(module_name, self._servers)})
+        for place, pattern, server in written:
+            if server != EVERYONE and server in idle:
+                yield f"{place}: {pattern!r} fits no server"
+
+    def _lists(self) -> Iterator[tuple[str, Iterable[str]]]:
+        """Each list of patterns of servers or functions, and where it is written."""
+        yield from (("[policy] allow", self._policy.allow), ("[policy] deny", self._policy.deny))
         for name, table in self._settings.items():
-            for pattern in table.servers:
-                if pattern != EVERYONE and _of_modules(pattern) in idle:
-                    yield f"{self.place(name, 'servers')}: {pattern!r} fits no server"
+            for key in ("servers", "allow", "deny"):
+                yield self.place(name, key), getattr(table, key)
+        for name, endpoint in self._endpoints.items():
+            for key in ("servers", "include", "exclude"):
+                yield f"[endpoints.{name}] {key}", getattr(endpoint.settings, key)
 
     def warn(self) -> None:
         """Log the patterns that fit no server."""
@@ -274,6 +288,13 @@ class Principals:
         if (token := self._presented.get(principal)) is not None:
             self._redact(token, Owner(principal=principal))
         return token
+
+
+def _server_of(pattern: str) -> str:
+    """What the servers of a pattern are called; "*" where it names none."""
+    if is_upstream(pattern) or pattern.startswith("tag:") or _NAMES_NO_SERVER.search(pattern):
+        return EVERYONE
+    return _of_modules(qualified(pattern).partition(".")[0])
 
 
 def _of_modules(pattern: str) -> str:

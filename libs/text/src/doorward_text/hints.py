@@ -181,6 +181,8 @@ def no_server(name: str, run: FailedRun) -> str:
 def _near(run: FailedRun, server: str, name: str) -> str | None:
     members = run.members(server)
     if members is not None and server == "doorward":
+        if name == "account":
+            return 'Name the account in each call here: server.function(…, _account="work").'
         near = nearest(name, members, 3)
         return (
             f"Near: {', '.join(near)}."

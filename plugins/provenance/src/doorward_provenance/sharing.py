@@ -123,7 +123,8 @@ def _written(news: list[dict[str, Any]], memory: Memory) -> bytes:
 
 def _too_much(sizes: OrderedDict[str, int]) -> list[str]:
     """The keys of the oldest records, without which the others are not too much."""
-    found, total = [], sum(sizes.values())
+    found: list[str] = []
+    total = sum(sizes.values())
     while total > MOST_BYTES and len(sizes) > 1 and len(found) < 500:
         old, size = sizes.popitem(last=False)
         found.append(old)
