@@ -72,7 +72,7 @@ def habits(project: Project, least: int, wanted: str | None, name: str | None, y
         ])  # fmt: skip
         say("Then: doorward habits --save HABIT shows and saves one", err=True)
     else:
-        said = "nothing that is not saved came {} times; all runs are recorded with [runs] durable = \"always\""
+        said = 'nothing that is not saved came {} times; all runs are recorded with [runs] durable = "always"'
         say(said.format(least), err=True)
     return 1 if wanted and not saved else 0
 

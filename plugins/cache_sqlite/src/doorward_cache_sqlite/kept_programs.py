@@ -183,7 +183,7 @@ class KeptPrograms:
                 if kept and kept.principal != principal:
                     raise Unfit("it answered the program of another principal")
         if kept is None or len(kept.code.encode(errors="surrogatepass")) > self._gateway.limits.code_bytes:
-            hint = "Run it with execute_code, and use the cache_id of the answer; at a terminal: `doorward save` saves one."
+            hint = "Run it with execute_code, and use the cache_id of the answer; operators: `doorward save`."
             raise UnknownName(f"there is no cached program {cache_id[:80]!r} (any more)", hint=hint)
         gone, changed = self.breaks(kept)
         if gone:
