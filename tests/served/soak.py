@@ -321,6 +321,11 @@ class Soak:
             self._waiting.append(Open(number, program, kind, run, epoch))
             await anyio.sleep(0.1)
             return
+        later = str((outcome.get("error") or {}).get("hint")).startswith(("Ask again", "Try again"))
+        if tool == "resume_run" and later:  # it still runs, or its store is locked
+            self._waiting.append(Open(number, program, kind, arguments["run"], epoch))
+            await anyio.sleep(0.3)
+            return
         if not outcome["ok"] and outcome["error"]["type"] == "Busy":  # it has not run, and is told to try again
             self.book.refused.add(_hash(program))
             await anyio.sleep(0.3)

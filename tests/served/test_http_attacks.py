@@ -285,7 +285,7 @@ async def test_a_client_that_gives_up_ends_its_run(project: Project, api: Api, e
 @pytest.mark.parametrize("era", ERAS)
 async def test_the_end_of_the_server_is_an_answer(project: Project, api: Api, era: str) -> None:
     """What runs is suspended and its client told, as the SDK's client and as bytes; streams end whole."""
-    project.env["DOORWARD_HTTP__GRACE"] = "0.5"
+    project.env["DOORWARD_HTTP__GRACE"] = "3"
     with project.http() as (url, serving), ExitStack() as held:
         raw = held.enter_context(running(url, LOOP.format(f"raw-end-{era}"), era))
         news = request(url, b"", f"Mcp-Session-Id: {session_of(url)}", method="GET")
