@@ -26,6 +26,8 @@ PROMPT = "\x1b[32m$\x1b[0m "
 STYLE = r"(?:\x1b\[[\d;]*m)*"
 STEP = re.compile(rf"(?m)^(?={STYLE}\d{STYLE}  \w)")
 """Where a step of the demo begins."""
+PROGRESS = r"\r\x1b\[K(?:[^\r\n]*(?=\r\x1b\[K))?"
+"""Lines that are shown while something takes longer than a second, and cleared: on a busy machine alone."""
 CONFIGURATION = """
 [servers.library]
 source = "openapi"
@@ -67,7 +69,8 @@ def run(line: str, folder: Path) -> str:
         with contextlib.suppress(OSError), open(ours, "rb", buffering=0) as terminal:  # EIO is its end
             while more := terminal.read(1 << 16):
                 printed += more
-    return re.sub(rf" +(?={STYLE}$)", "", printed.decode().replace("\r\n", "\n"), flags=re.MULTILINE)
+    text = re.sub(PROGRESS, "", printed.decode().replace("\r\n", "\n"))
+    return re.sub(rf" +(?={STYLE}$)", "", text, flags=re.MULTILINE)
 
 
 def set_size(terminal: int) -> None:
