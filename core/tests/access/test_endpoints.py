@@ -41,6 +41,8 @@ principals = ["alice", "@night"]
 read_only = true
 [endpoints.tagged]
 include = ["tag:nothing"]
+[endpoints.only]
+include = ["weather.get_forecast"]
 [groups]
 night = ["owl*"]
 """
@@ -102,12 +104,13 @@ async def test_by_an_endpoint_nobody_may_do_more(place: Any) -> None:
         with pytest.raises(UnknownName, match=r"there is no function 'weather\.add_station'"):
             await gate.call("weather.add_station", {"city": "x"}, principal=via("alice", "readers"))
         assert (await gate.list_servers(principal=via(LOCAL, "tagged")))["servers"][0]["functions"] == 0
+        assert gate.servers.names(via("bob", "only")) == ("weather",), "others are not even named"
         come = {who: [name for name in gate.principals.endpoints if gate.principals.by_endpoint(who, name)]
                 for who in ("alice", "owl1", "bob")}  # fmt: skip
         assert come == {
-            "alice": ["field", "desk", "readers", "tagged"],
-            "owl1": ["field", "desk", "readers", "tagged"],
-            "bob": ["field", "desk", "tagged"],
+            "alice": ["field", "desk", "readers", "tagged", "only"],
+            "owl1": ["field", "desk", "readers", "tagged", "only"],
+            "bob": ["field", "desk", "tagged", "only"],
         }
         assert gate.principals.by_endpoint("alice", "nowhere") is None
 

@@ -204,6 +204,14 @@ async def test_a_program_may_have_to_be_planned(office: Any) -> None:
             assert (decided.then, "mode=" in decided.reason) == ("confirm", False)
 
 
+async def test_an_endpoint_is_no_way_around(office: Any) -> None:
+    """What a person was shown by one endpoint counts at another, and at none."""
+    async with office() as gate:
+        provenance = gate.plugins.manager.get_plugin("provenance")
+        shown, *others = [provenance._runs._memory(who) for who in ("bob via inbox", "bob via send", "bob", "ann")]
+        assert [memory is shown for memory in others] == [True, True, False]
+
+
 async def test_a_card_has_the_labels(office: Any) -> None:
     async with office() as gate:
         await gate.ready()

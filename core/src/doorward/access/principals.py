@@ -9,7 +9,7 @@ from functools import cached_property
 
 from doorward.access.effects import Effects
 from doorward.access.patterns import Patterns
-from doorward.access.rules import Rules, narrowed
+from doorward.access.rules import Rules, may_be_narrowed_to, narrowed
 from doorward.config.config import Loaded, Server, module_name
 from doorward.config.settings import EVERYONE, EndpointSettings, PrincipalSettings, Surface
 from doorward.config.upstream_patterns import is_upstream
@@ -89,6 +89,10 @@ class Endpoint:
         self._patterns = (*settings.include, *(f"!{pattern}" for pattern in settings.exclude))
         self.servers = Patterns(map(_of_modules, settings.servers))
 
+    def reaches(self, module: str) -> bool:
+        """Whether a server is there: one of which no function can be is not."""
+        return self.servers.fit(module) and may_be_narrowed_to(self._patterns, module)
+
     def has(self, function: Function) -> bool:
         """Whether a function is there."""
         if not self.servers.fit(function.server) or not narrowed(function, self._patterns):
@@ -114,7 +118,7 @@ class Rights:
 
     def reach(self, module: str) -> bool:
         """Whether the principal may use the server of this module name, whether it is there or not."""
-        return self._patterns.fit(module) and (self.endpoint is None or self.endpoint.servers.fit(module))
+        return self._patterns.fit(module) and (self.endpoint is None or self.endpoint.reaches(module))
 
     @cached_property
     def _patterns(self) -> Patterns:

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 from doorward import Call, Function, Program
+from doorward.serving import person_of
 
 from doorward_provenance.declassifying import Kind, is_bounded, split
 from doorward_provenance.flow import ANY, Flow, Resolve
@@ -133,12 +134,12 @@ class Runs:
             before, self._memories = self._memories, OrderedDict()
             for name, memory in before.items():  # single calls, with hashes that nobody else can read
                 self._memory(name).learn_state(memory.state())
-        await self._sharing.load(principal, self._memory(principal))
+        await self._sharing.load(person_of(principal), self._memory(principal))
 
     async def save(self, principal: str) -> None:
         """Have other processes know what this one has learned of a principal."""
         if self._sharing is not None:
-            await self._sharing.save(principal, self._memory(principal))
+            await self._sharing.save(person_of(principal), self._memory(principal))
 
     @contextmanager
     def begun(self, program: Program, *, goes_on: bool = False) -> Iterator[Running]:
@@ -190,6 +191,8 @@ class Runs:
         return (began or self._now()) <= memory.shown and not self._is_tainted(principal)
 
     def _memory(self, principal: str) -> Memory:
+        """What a person was shown, by whatever endpoint they came."""
+        principal = person_of(principal)
         memory = self._memories.get(principal)
         if memory is None:
             memory = self._memories[principal] = Memory(self._seconds, self._now, self._hashes)

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from doorward import DoorwardError, Refused
+from doorward.deciding import ACCOUNT
 
 from doorward_console.panel import Question
 from doorward_console.panels.policy import decided
@@ -28,8 +29,8 @@ def reading_call(question: Question, request: ApprovalRequest) -> tuple[str, dic
         return None
     method, _, path = function.route.partition(" ")
     parts = _IN_PATH.findall(path)
-    if method in ("", "GET") or not parts or not isinstance(given, dict):
-        return None
+    if method in ("", "GET") or not parts or not isinstance(given, dict) or ACCOUNT in given:
+        return None  # another account of the server may have another object there
     reader = next((each for each in question.gateway.catalog.functions(function.server) if _reads(each, path)), None)
     if reader is None:
         return None

@@ -123,7 +123,7 @@ class Entrance:
         scopes = set(self._verifiers.scopes)
         if found is None or not scopes <= set(found.scopes):
             return None
-        if getattr(found, "endpoint", ""):  # what opens one endpoint opens nothing else
+        if getattr(found, "endpoint", "") or self._only:  # what opens one endpoint opens nothing else
             return None
         return Principal(str(found.subject), attributes=found.claims or {})
 
