@@ -81,7 +81,22 @@ class _Stream:
         """Do nothing: `streams` closes it."""
 
 
-class _Incoming(_Stream):
+class _Read(_Stream):
+    async def receive(self) -> SessionMessage | Exception:
+        """The next message. Raises: anyio.EndOfStream."""
+        raise anyio.EndOfStream
+
+    def __aiter__(self) -> _Read:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+
+class _Incoming(_Read):
     """Messages of the client. A line that is no message is given as an exception; blank lines are skipped."""
 
     def __init__(self, reader: asyncio.StreamReader) -> None:
@@ -102,17 +117,8 @@ class _Incoming(_Stream):
         except ValueError as error:
             return error
 
-    def __aiter__(self) -> _Incoming:
-        return self
 
-    async def __anext__(self) -> SessionMessage | Exception:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-
-class ByEndpoint(_Stream):
+class ByEndpoint(_Read):
     """Messages of a client that has come by an endpoint: each says so, as a request over HTTP does."""
 
     def __init__(self, stream: Any, principal: Principal) -> None:
@@ -124,15 +130,6 @@ class ByEndpoint(_Stream):
         if isinstance(found, SessionMessage):
             found.metadata = ServerMessageMetadata(request_context=self)
         return found
-
-    def __aiter__(self) -> ByEndpoint:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
 
 
 class _Outgoing(_Stream):
