@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 import tracemalloc
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 from doorward import LimitExceeded, Program
 from doorward_sandbox_monty import MontyExecutor, MontySettings, values
+from doorward_sandbox_monty.steps import Steps
 from doorward_sandbox_monty.values import kept
 from doorward_testing import Door
 
@@ -142,3 +144,19 @@ async def test_what_was_just_sent_to_the_program_is_no_argument(host: Any, monke
 def test_large_answers(answer: Any, is_large: bool) -> None:
     """By parts, wherever they are, and by text."""
     assert values.is_large(answer) is is_large
+
+
+@pytest.mark.parametrize("code", ["class A: pass\nA()", "import calc\ncalc.add(a=1, b=2)\n'<A object>'"])
+async def test_what_collects_garbage_meanwhile_reads_no_value(
+    host: Any, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    """The garbage of the whole process is collected in whatever thread makes an object: as long as its catalogs are large."""
+    again = Steps.again
+
+    def collected(steps: Steps) -> None:
+        again(steps)
+        gc.collect()
+
+    monkeypatch.setattr(Steps, "again", collected)
+    large = [{number: [number]} for number in range(500_000)]
+    assert await ended(host, code) == "<A object>", len(large)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import gc
 import threading
 import time
 from collections.abc import Callable
@@ -19,6 +20,27 @@ T = TypeVar("T")
 
 _ASK_SECONDS = 0.0001
 """The processor's time for one question from within a step, and more than that."""
+
+
+class _Collected(threading.local):
+    """The processor's time in seconds that this thread spent on the garbage of the whole process, which is collected in
+    whatever thread makes an object, and takes longer the larger the catalogs are."""
+
+    seconds, began = 0.0, 0.0
+
+    def __call__(self, phase: str, _: object) -> None:
+        if phase == "start":
+            self.began = time.thread_time()
+        else:
+            self.seconds += time.thread_time() - self.began
+
+
+_collected = _Collected()
+gc.callbacks.append(_collected)
+
+
+def _worked() -> float:
+    return time.thread_time() - _collected.seconds
 
 
 class Steps:
@@ -49,7 +71,7 @@ class Steps:
 
     def again(self) -> None:
         """From within a step: go on with the worker, whose question was answered there."""
-        self._began, self._asked = time.thread_time(), 0
+        self._began, self._asked = _worked(), 0
 
     def stop(self) -> None:
         """End the thread after the steps that were asked for."""
@@ -67,7 +89,7 @@ class Steps:
             result = step()
         except BaseException as raised:
             error = raised
-        ended = time.thread_time()
+        ended = _worked()
         self.worked, self.read = ended - began, ended - self._began - self._asked * _ASK_SECONDS
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
             self._loop.call_soon_threadsafe(_settle, future, result, error)
