@@ -33,6 +33,9 @@ async def test_a_run_is_replayed(served: Any, tokens: str) -> None:
             assert "It ended as it did then." in played.text
             assert "20.5" in played.text
         assert (await operator.get("/console/use.json")).json()["calls"] == calls
+        waits = (await at.asked("ann", description="Waits for a yes")).waiting.run
+        refused = await ann.post(f"/console/runs/{waits}", data=data)
+        assert (refused.status_code, "cannot be played again" in refused.text) == (400, True)
         data["forgery"] = at.forgery(await bob.get("/console/runs"))
         assert (await bob.post(f"/console/runs/{run}", data=data)).status_code == 404
         remembered = at.gate.plugins.manager.get_plugin("console")._recent
@@ -40,6 +43,40 @@ async def test_a_run_is_replayed(served: Any, tokens: str) -> None:
         later = (await ann.get(f"/console/runs/{run}.json")).json()
         assert "20.5" in later["value"]
         assert (await bob.get(f"/console/runs/{run}.json")).status_code == 404
+
+
+async def test_replays_take_turns_of_the_rate(served: Any, tokens: str) -> None:
+    """Whoever has started as many runs as they may in a minute plays none again."""
+    async with served(more=f"{STORED}{tokens}[limits]\nrate = 2\n") as at:
+        assert (await at.gate.execute(FORECAST, description="Oslo today", principal="ann")).ok
+        ann = await at.signed_in("ann")
+        run = await run_of(ann, "Oslo today")
+        data = {"forgery": at.forgery(await ann.get(f"/console/runs/{run}")), "do": "replay"}
+        said = [await ann.post(f"/console/runs/{run}", data=data) for _ in range(2)]
+        assert [each.status_code for each in said] == [200, 400]
+        assert "2 runs a minute are allowed" in said[1].text
+
+
+async def test_a_person_sees_what_they_did_by_an_endpoint(served: Any, tokens: str) -> None:
+    """In lists, on pages and in the audit log, also after a restart; nobody else does."""
+    endpoint = "[endpoints.desk]\nservers = ['*']\n"
+    async with served(more=STORED + endpoint + tokens) as at:
+        await at.gate.execute(FORECAST, description="At the desk", principal="ann via desk")
+        await at.gate.execute(FORECAST, description="Elsewhere", principal="ann")
+    async with served(more=STORED + endpoint + tokens) as at:
+        ann, bob = await at.signed_in("ann"), await at.signed_in("bob")
+        rows = (await ann.get("/console/runs.json")).json()["runs"]
+        assert [(row["description"], row["principal"]) for row in rows] == [
+            ("Elsewhere", "ann"),
+            ("At the desk", "ann via desk"),
+        ]
+        path = f"/console/runs/{rows[1]['run']}"
+        page = await ann.get(path)
+        played = await ann.post(path, data={"forgery": at.forgery(page), "do": "replay"})
+        assert "It ended as it did then." in played.text
+        assert (await ann.get("/console/use.json")).json()["calls"] == 2
+        assert (await bob.get("/console/runs.json")).json()["runs"] == []
+        assert (await bob.get(path)).status_code == 404
 
 
 async def test_a_program_is_saved_as_a_script(served: Any, doorward_host: Any, tokens: str) -> None:

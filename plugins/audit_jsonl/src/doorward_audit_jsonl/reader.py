@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,9 @@ from doorward_audit_jsonl.key import KEY_BYTES, key_path
 from doorward_audit_jsonl.log_file import all_files
 from doorward_audit_jsonl.verify import Verdict, verify
 
+Fields = Mapping[str, str | Collection[str]]
+"""Fields of lines, each with its value, or some of which it has one."""
+
 
 class AuditReader:
     """The audit log of a gateway, for whoever shows it. Both methods read files: they are for a thread. Who may see
@@ -24,8 +27,8 @@ class AuditReader:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def last(self, count: int, only: Mapping[str, str], *, failed: bool = False) -> list[dict[str, Any]]:
-        """The last lines that have these fields, the oldest first. Raises: OSError."""
+    def last(self, count: int, only: Fields, *, failed: bool = False) -> list[dict[str, Any]]:
+        """The last lines that fit, the oldest first: see `fits`. Raises: OSError."""
         return [*deque((line for line in Tail(self._path).read() if fits(line, only, failed=failed)), maxlen=count)]
 
     def verify(self) -> Verdict:
@@ -68,6 +71,8 @@ class Tail:
                             yield found
 
 
-def fits(line: Mapping[str, Any], only: Mapping[str, str], *, failed: bool) -> bool:
+def fits(line: Mapping[str, Any], only: Fields, *, failed: bool) -> bool:
     """Whether a line has these fields, and is of what failed, if only that is wanted."""
-    return all(line.get(name) == value for name, value in only.items()) and (not failed or line.get("ok") is False)
+    return all(
+        line.get(name) == value if isinstance(value, str) else line.get(name) in value for name, value in only.items()
+    ) and (not failed or line.get("ok") is False)

@@ -48,6 +48,15 @@ class Question:
     query: Mapping[str, str] = field(default_factory=dict)
     form: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def names(self) -> list[str] | None:
+        """The principals whose things the visitor sees: themselves, and as whom they came by each endpoint; `None`:
+        everybody."""
+        if (own := self.visitor.whose) is None:
+            return None
+        known = self.gateway.principals
+        return [own, *(str(by) for each in known.endpoints if (by := known.by_endpoint(own, each)) is not None)]
+
 
 @dataclass(frozen=True, slots=True)
 class Found:

@@ -7,7 +7,7 @@ import hashlib
 import json
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -128,9 +128,9 @@ class Recent:
         """The run of an id."""
         return self._runs.get(run)
 
-    def all(self, principal: str | None) -> Iterator[RecentRun]:
-        """The runs of a principal, or all, the newest first."""
-        return (run for run in reversed(self._runs.values()) if principal in (None, run.principal))
+    def all(self, principals: Collection[str] | None) -> Iterator[RecentRun]:
+        """The runs of some principals, or all, the newest first."""
+        return (run for run in reversed(self._runs.values()) if principals is None or run.principal in principals)
 
 
 def shown_value(value: Any) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-from doorward import LOCAL, DoorwardError, File, InvalidArguments, Principal, Service, StateError, UnknownName
+from doorward import LOCAL, DoorwardError, File, InvalidArguments, Principal, StateError, UnknownName
 from doorward.serving import PRINCIPAL, VERIFY_TOKEN, RawSite
 from doorward.values import is_loopback
 from starlette.requests import ClientDisconnect, Request
@@ -19,6 +18,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from doorward_console.pages import Pages
 from doorward_console.panel import Found, Moved, Panel, Question, Visitor
 from doorward_console.panels import PANELS
+from doorward_console.services import service_key
 from doorward_console.sessions import Session, Sessions, is_forged
 from doorward_console.stored_sessions import StoredSessions
 
@@ -263,6 +263,8 @@ _NOTICES = {
     "approved": "You said yes. Whoever waits goes on.",
     "always": "You said yes, and the rule is written: it holds from the next start.",
     "denied": "You said no. The program is told so.",
+    "accepted": "Agents see the function as it is now.",
+    "refused": "Agents go on seeing the function as it was reviewed.",
     "saved": "It is saved: agents find it by search, and run it by its name.",
     "resumed": "The run goes on.",
     "cancelled": "The run is given up.",
@@ -280,16 +282,12 @@ def _require(panel: Panel, gateway: Gateway) -> None:
     """Raises: DoorwardError, which says what to install, if what a page shows is not in use."""
     if not panel.needs:
         return
-    package, _, name = panel.needs.partition(":")
-    try:
-        service: Service[Any] = getattr(importlib.import_module(package), name)
-    except ModuleNotFoundError:
-        hint = f"`pip install {package.replace('_', '-')}` brings it."
-        raise UnknownName(f"there is nothing for the page {panel.title!r} to show", hint=hint) from None
-    if gateway.services.get(service) is None:
+    key = service_key(panel.needs)
+    if key is None or gateway.services.get(key) is None:
+        brings = key.distribution if key else panel.needs.partition(":")[0].replace("_", "-")
         raise UnknownName(
-            f"there is nothing for the page {panel.title!r} to show: {service.name} is not in use",
-            hint=f"`pip install {service.distribution}` brings it; `plugins` of the configuration names it.",
+            f"there is nothing for the page {panel.title!r} to show: {key.name if key else brings} is not in use",
+            hint=f"`pip install {brings}` brings it; `plugins` of the configuration names it.",
         )
 
 

@@ -79,7 +79,7 @@ class LockFile:
         """Raises: ConfigError; then the file is unchanged."""
         blocks = [
             f"{json.dumps(name)}: {{"
-            f'"functions": {_lines({key: _fields(f) for key, f in each.functions.items()})},\n'
+            f'"functions": {_lines({key: record(f) for key, f in each.functions.items()})},\n'
             f'"definitions": {_lines(each.definitions)}}}'
             for name, each in sorted(servers.items())
         ]
@@ -101,10 +101,11 @@ def with_references(schema: Any, suffix: str) -> Any:
 
 def same_record(one: Function, other: Function) -> bool:
     """Whether two functions are equal in all that is pinned."""
-    return _fields(one) == _fields(other)
+    return record(one) == record(other)
 
 
-def _fields(function: Function) -> dict[str, Any]:
+def record(function: Function) -> dict[str, Any]:
+    """What is pinned of a function."""
     return {name: getattr(function, name) for name in _FIELDS}
 
 

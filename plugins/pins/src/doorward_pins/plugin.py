@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from doorward import Function, Gateway, PluginContext, Service, hookimpl
+from doorward import Function, Gateway, PluginContext, Refused, Service, UnknownName, hookimpl
 from doorward.administration import selected
 from doorward.configuration import module_name
 from doorward.deciding import Effects
@@ -70,17 +70,31 @@ class Pins:
 
     def waiting(self) -> list[dict[str, Any]]:
         """The functions whose changes wait for a review, of all servers that this process has compiled: `{"function",
-        "changes"}`, with the kind of each change and what it is. Raises: ConfigError."""
+        "version", "changes"}`, with the kind of each change and what it is; the version is another one when the
+        function or its review is. Raises: ConfigError."""
         reviews = {module: self.review(module) for module in self._upstream}
         return [
             {
                 "function": f"{module}.{each.function}",
+                "version": review.version(each.function),
                 "changes": [{"kind": change.kind, "what": change.what} for change in each.changes],
             }
             for module, review in reviews.items()
-            for each in (review.differences if review is not None else ())
+            if review is not None
+            for each in review.differences
             if each.waits
         ]
+
+    def accept_version(self, function: str, version: str) -> None:
+        """Pin one function that waits, as it was shown. Raises: UnknownName if it does not wait; Refused if it has
+        changed since; ConfigError."""
+        waiting = {each["function"]: each["version"] for each in self.waiting()}
+        if function not in waiting:
+            raise UnknownName(f"no change of {function} waits for a review (any more)")
+        if waiting[function] != version:
+            raise Refused(f"{function} has changed since it was shown", hint="Look at it once more.")
+        module, _, name = function.partition(".")
+        self.accept(module, [name])
 
     def accept(self, module: str, patterns: Iterable[str] = ()) -> list[str]:
         """Pin the functions of a server as its last compile had them: all, or those that fit a pattern. Returns: the

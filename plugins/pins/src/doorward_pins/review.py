@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from doorward import Function
+from doorward.administration import json_digest
 from doorward.texts import closure as schema_closure
 from doorward_cli import Change, Known, addresses_a_model, changes, reviewable_words
 
-from doorward_pins.lock_file import PinnedServer, same_record, with_references
+from doorward_pins.lock_file import PinnedServer, record, same_record, with_references
 
 _REVIEWED, _NEW = "_reviewed", "_new"
 """Suffixes of definitions: as they were reviewed, and new ones without their words."""
@@ -64,6 +65,19 @@ class Review:
     def _known(self, function: Function, definitions: Mapping[str, Any]) -> Known:
         reached = schema_closure([function.parameters, function.returns], definitions.get)
         return Known(function, reached, self._effect(function))
+
+    def version(self, name: str) -> str:
+        """A digest of a function as it is upstream and as it was reviewed, with all to which they refer."""
+        known = (
+            (self._functions.get(name), self._definitions),
+            (self._pinned.functions.get(name), self._pinned.definitions),
+        )
+        return json_digest(
+            [
+                [record(each), schema_closure([each.parameters, each.returns], definitions.get)] if each else []
+                for each, definitions in known
+            ]
+        )
 
     def served(self) -> tuple[list[Function], dict[str, Any]]:
         """The functions that agents see, and further definitions to which they refer."""

@@ -7,15 +7,21 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from doorward import DoorwardError, Refused, UnknownName
+from doorward import DoorwardError, Refused, UnknownName, log
 from doorward.administration import run_in_thread
+from doorward.engines import Put, scan_all
 
 from doorward_console.panel import Found, Moved, Question
 from doorward_console.panels.present import present, reading_call
 from doorward_console.panels.stored import stored_run
+from doorward_console.services import service
 
 if TYPE_CHECKING:
     from doorward_approvals import ApprovalRequest, Requests
+
+REFUSED = "console refused pins"
+"""The table of changes that a person has refused, by their versions."""
+_REFUSED_SECONDS = 90 * 86400.0
 
 MAX_ANSWERED = 50
 """Answered requests that are listed."""
@@ -42,6 +48,8 @@ async def view(question: Question) -> Found:
 
 async def post(question: Question) -> Moved | Found:
     """A person's answer; or what the call would change, as it is now."""
+    if question.rest == "pins":
+        return await _review(question)
     requests, form = _requests(question), question.form
     request = await _found(question, requests)
     if form.get("answer") == "look":
@@ -72,15 +80,37 @@ def _requests(question: Question) -> Requests:
 
 
 async def _changed(question: Question) -> list[dict[str, Any]]:
-    """Functions whose text or shape has changed upstream, and that wait for a review: for operators."""
-    if not question.visitor.is_operator or not question.gateway.plugins.manager.has_plugin("pins"):
+    """Functions whose text or shape has changed upstream, and that wait for a review, those that were refused last:
+    for operators."""
+    pins = service(question.gateway, "doorward_pins:PINS")
+    if pins is None or not question.visitor.is_operator:
         return []
-    from doorward_pins import PINS
-
-    pins = question.gateway.services.get(PINS)
     with suppress(DoorwardError):  # a lock file that cannot be used is told where it is
-        return [] if pins is None else await run_in_thread(pins.waiting)
+        store, waiting = question.gateway.store, await run_in_thread(pins.waiting)
+        refused = {each.key for each in await scan_all(store, REFUSED)} if waiting else ()
+        found = [{**each, "refused": each["version"] in refused} for each in waiting]
+        return sorted(found, key=lambda each: each["refused"])
     return []
+
+
+async def _review(question: Question) -> Moved:
+    """Take a change as it was shown, or refuse it: then it is folded away until the function changes once more."""
+    pins, form = service(question.gateway, "doorward_pins:PINS"), question.form
+    if pins is None or not question.visitor.is_operator:
+        raise Refused("operators review what has changed, where doorward-pins holds it back")
+    function, version = form.get("function", ""), form.get("version", "")
+    about = {"function": function, "by": question.visitor.by}
+    if form.get("answer") == "accept":
+        await run_in_thread(pins.accept_version, function, version)
+        log.info("pin_accepted", **about)
+        servers = question.gateway.servers.modules
+        await question.gateway.compiler.compile([servers[function.partition(".")[0]]], force=True)
+        return Moved("approvals", "accepted")
+    if form.get("answer") != "refuse" or version not in [each["version"] for each in await run_in_thread(pins.waiting)]:
+        raise Refused("this change does not wait (any more)")
+    await question.gateway.store.commit(Put(REFUSED, version, function.encode(), ttl=_REFUSED_SECONDS))
+    log.info("pin_refused", **about)
+    return Moved("approvals", "refused")
 
 
 async def _found(question: Question, requests: Requests) -> ApprovalRequest:

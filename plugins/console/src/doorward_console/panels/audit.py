@@ -23,9 +23,9 @@ async def view(question: Question) -> Found:
     from doorward_audit_jsonl import AUDIT
 
     reader, query = question.gateway.services[AUDIT], question.query
-    only = {name: query[name] for name in _FIELDS if query.get(name)}
-    if question.visitor.whose is not None:
-        only["principal"] = question.visitor.whose
+    only: dict[str, Any] = {name: query[name] for name in _FIELDS if query.get(name)}
+    if question.names is not None:
+        only["principal"] = question.names
     lines, wrong = [], ""
     try:
         lines = await anyio.to_thread.run_sync(partial(reader.last, failed=bool(query.get("failed"))), MAX_LINES, only)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import anyio
@@ -12,8 +13,24 @@ from doorward_console.panel import Found, Question
 from doorward_console.panels.outcomes import as_shown
 from doorward_console.panels.policy import decided, meant
 
-ASKED_SECONDS = 1.0
-"""Seconds for which a page waits for a call that a person is asked about: that is stored by then."""
+ASKED_SECONDS = 5.0
+"""Seconds for which a page waits for a call that a person is asked about, where `[approvals] client = false` lets it
+not learn that the request is stored."""
+
+
+class _NobodyAtClient:
+    """The client of a call from a page. It learns when a person is to be asked, and nobody answers here."""
+
+    def __init__(self) -> None:
+        self.asked = anyio.Event()
+
+    async def progress(self, done: float, total: float | None = None, message: str = "") -> None:
+        pass
+
+    async def ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        self.asked.set()
+        await anyio.sleep_forever()
+        raise AssertionError("unreachable")
 
 
 async def view(question: Question) -> Found:
@@ -48,8 +65,19 @@ async def post(question: Question) -> Found:
     page = await _one(question, question.visitor.principal, text)
     principal = question.visitor.principal
     asks = (await decided(question.gateway, question.rest, principal, arguments))["then"] == "confirm"
-    with anyio.move_on_after(ASKED_SECONDS if asks else None):  # such a call is not made before somebody has answered
-        outcome = await question.gateway.answer(question.rest, arguments, principal=principal)
+    client, outcome = _NobodyAtClient() if asks else None, None
+    async with anyio.create_task_group() as group:
+
+        async def give_up(client: _NobodyAtClient) -> None:  # such a call is not made before somebody has answered
+            with anyio.move_on_after(ASKED_SECONDS):
+                await client.asked.wait()
+            group.cancel_scope.cancel()
+
+        if client is not None:
+            group.start_soon(give_up, client)
+        outcome = await question.gateway.answer(question.rest, arguments, principal=principal, client=client)
+        group.cancel_scope.cancel()
+    if outcome is not None:
         return Found({**page.data, "outcome": as_shown(outcome)}, page.template)
     waits = ["A person is asked: see the inbox. After a yes, call it once more with the same arguments."]
     return Found({**page.data, "outcome": {**as_shown(Outcome(False)), "waits": waits}}, page.template)

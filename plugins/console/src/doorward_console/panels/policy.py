@@ -11,6 +11,7 @@ from doorward import Call, Decision, DoorwardError, Principal, Program
 from doorward.administration import bind_arguments
 
 from doorward_console.panel import Found, Question
+from doorward_console.services import service
 
 if TYPE_CHECKING:
     from doorward import Gateway
@@ -55,11 +56,10 @@ def _rules(gateway: Gateway) -> list[dict[str, Any]]:
 async def _tried(question: Question, text: str) -> dict[str, Any]:
     """What a rule would have been for, of the last calls in the audit log."""
     try:
-        from doorward_audit_jsonl import AUDIT
         from doorward_policy_rules import tried
     except ModuleNotFoundError as error:
         return {"wrong": f"This needs {str(error.name).replace('_', '-')}."}
-    reader = question.gateway.services.get(AUDIT)
+    reader = service(question.gateway, "doorward_audit_jsonl:AUDIT")
     if reader is None:
         return {"wrong": "There is no audit log: `plugins` of the configuration does not name audit_jsonl."}
     try:

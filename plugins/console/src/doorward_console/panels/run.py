@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from doorward import DoorwardError, File, InvalidArguments, Refused, UnknownName, log
@@ -49,21 +50,26 @@ async def post(question: Question) -> Moved | Found:
         draft.save()
         return Moved(f"runs/{run}", "saved")
     stored = stored_runs(question)
-    if stored is None or not await stored_run(question, run):
+    known = await stored_run(question, run)
+    if stored is None or not known:
         raise UnknownName("there is no such stored run")
+    principal = known["principal"]
     if what == "replay":
-        before = await stored_outcome(question, run)
+        if not known["can_replay"]:
+            raise Refused("this run cannot be played again: it has not ended, or is a plan")
+        await question.gateway.admission.admit(question.visitor.principal)
+        before = await stored_outcome(question, run, principal)
         outcome = await stored.replay(run)
         same = before is not None and (before.ok, before.value) == (outcome.ok, outcome.value)
         return Found({"run": run, "outcome": as_shown(outcome), "same": same}, "doorward_console/replayed.html")
     if what == "resume":
-        _in_background(stored.resume(run, principal=question.visitor.whose))
+        _in_background(stored.resume(run, principal=principal if question.visitor.whose else None), "run_not_resumed")
         return Moved(f"runs/{run}", "resumed")
     if what == "undo" and (undo := undoes(question)) is not None:
-        _in_background(undo.undo(run))
+        _in_background(undo.undo(run), "run_not_undone")
         return Moved(f"runs/{run}", "undoing")
     if what == "cancel":
-        await stored.journals.give_up(run, question.visitor.whose)
+        await stored.journals.give_up(run, principal)
         return Moved(f"runs/{run}", "cancelled")
     raise InvalidArguments("a run can be resumed, played again, given up or, by an operator, undone and saved")
 
@@ -90,7 +96,7 @@ async def _one(question: Question, run: str) -> dict[str, Any]:
             "there is no such run (any more)", hint="[runs] of the configuration says when runs are stored."
         )
     about = (recent_row(recent) if recent else {}) | {key: stored[key] for key in stored if key in _ABOUT}
-    ended = None if recent else await stored_outcome(question, run)
+    ended = None if recent else await stored_outcome(question, run, stored["principal"])
     end = as_shown(ended) if ended else {"printed": "", "value": "", "hint": "", "line": None, "error": "", "ms": 0.0}
     if recent is None:
         about |= {"error": end["error"], "ms": end["ms"]}
@@ -115,10 +121,10 @@ async def _file(question: Question, run: str, which: str) -> File:
     """A file of a run. Raises: UnknownName if the visitor may not see the run, or it is gone."""
     recent = recent_run(question, run)
     stored = {} if recent else await stored_run(question, run)
-    files = _left(recent, await stored_outcome(question, run) if stored else None)
+    principal = recent.principal if recent else stored.get("principal", "")
+    files = _left(recent, await stored_outcome(question, run, principal) if stored else None)
     if not which.isdecimal() or int(which) >= len(files):
         raise UnknownName("there is no such file (any more)")
-    principal = recent.principal if recent else stored["principal"]
     return await question.gateway.file(files[int(which)].uri, principal=principal)
 
 
@@ -161,14 +167,14 @@ def _first_line(code: str) -> str:
     return next((line.strip() for line in code.splitlines() if line.strip()), "")[:200]
 
 
-def _in_background(work: Coroutine[Any, Any, Any]) -> None:
-    """A run that goes on does so whether its page is looked at or not."""
+def _in_background(work: Coroutine[Any, Any, Any], failed: str) -> None:
+    """A run that goes on does so whether its page is looked at or not. `failed` is logged if it does not."""
     task = asyncio.ensure_future(work)
     _GOING_ON.add(task)
-    task.add_done_callback(_ended)
+    task.add_done_callback(partial(_ended, failed))
 
 
-def _ended(task: asyncio.Task[Any]) -> None:
+def _ended(failed: str, task: asyncio.Task[Any]) -> None:
     _GOING_ON.discard(task)
     if not task.cancelled() and (error := task.exception()) is not None:
-        log.warning("run_not_resumed", why=type(error).__name__)
+        log.warning(failed, why=type(error).__name__)

@@ -26,10 +26,14 @@ async def view(question: Question) -> Found | File:
         return await run.view(question)
     query = question.query
     before = _place(query.get("before", ""))
-    whose = question.visitor.whose or query.get("principal") or None
-    rows = {each.run: run.recent_row(each) for each in question.recent.all(whose) if _is_before(each, before)}
+    names = question.names or ([named] if (named := query.get("principal")) else None)
+    rows = {each.run: run.recent_row(each) for each in question.recent.all(names) if _is_before(each, before)}
     fitting = {key: row for key, row in rows.items() if _fits(row, query)}
-    stored, rest = await _stored_rows(question, whose, before, rows)
+    stored, rest = dict[str, dict[str, Any]](), None
+    for each in [None] if names is None else names:
+        found, more = await _stored_rows(question, each, before, rows)
+        stored |= found
+        rest = max(filter(None, (rest, more)), default=None)
     shown = sorted((fitting | stored).values(), key=_place_of, reverse=True)
     if len(shown) > PER_PAGE:
         shown = shown[:PER_PAGE]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from doorward import DoorwardError, Outcome
 
 from doorward_console.panel import Question
+from doorward_console.services import service
 
 if TYPE_CHECKING:
     from doorward_cache_sqlite import SavesPrograms
@@ -15,33 +16,21 @@ if TYPE_CHECKING:
 
 def stored_runs(question: Question) -> StoredRuns | None:
     """What resumes stored runs, and plays them again."""
-    try:
-        from doorward_durable_runs import STORED_RUNS
-    except ModuleNotFoundError:
-        return None
-    return question.gateway.services.get(STORED_RUNS)
+    return service(question.gateway, "doorward_durable_runs:STORED_RUNS")  # type: ignore[no-any-return]
 
 
 def undoes(question: Question) -> UndoesRuns | None:
     """Who undoes runs: for operators alone."""
     if not question.visitor.is_operator:
         return None
-    try:
-        from doorward_durable_runs import UNDOES
-    except ModuleNotFoundError:
-        return None
-    return question.gateway.services.get(UNDOES)
+    return service(question.gateway, "doorward_durable_runs:UNDOES")  # type: ignore[no-any-return]
 
 
 def saves_programs(question: Question) -> SavesPrograms | None:
     """What saves programs as scripts, beside the configuration: for operators alone."""
     if not question.visitor.is_operator:
         return None
-    try:
-        from doorward_cache_sqlite import SAVES
-    except ModuleNotFoundError:
-        return None
-    return question.gateway.services.get(SAVES)
+    return service(question.gateway, "doorward_cache_sqlite:SAVES")  # type: ignore[no-any-return]
 
 
 def stored_row(stored: StoredRun) -> dict[str, Any]:
@@ -62,11 +51,13 @@ async def stored_run(question: Question, run: str) -> dict[str, Any]:
     from doorward_durable_runs import run_calls, run_state
 
     try:
-        found = await stored.journals.store.show(run, question.visitor.whose)
+        found = await stored.journals.store.show(run)
         calls = run_calls(found)
     except DoorwardError:
         return {}
     given = found.given
+    if not question.visitor.sees(given.principal):
+        return {}
     return stored_row(found) | {
         "code": given.code, "params": dict(given.params), "made": calls, "in_words": run_state(found),
         "can_resume": not found.lost and found.state in ("waiting", "interrupted", "died") and found.for_ != "plan",
@@ -75,10 +66,10 @@ async def stored_run(question: Question, run: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-async def stored_outcome(question: Question, run: str) -> Outcome | None:
-    """How a stored run ended, if it has."""
+async def stored_outcome(question: Question, run: str, principal: str) -> Outcome | None:
+    """How a stored run of a principal ended, if it has."""
     stored = stored_runs(question)
     try:
-        return await stored.journals.outcome(run, question.visitor.whose) if stored is not None else None
+        return await stored.journals.outcome(run, principal) if stored is not None else None
     except DoorwardError:
         return None

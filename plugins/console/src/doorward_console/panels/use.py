@@ -11,6 +11,7 @@ import anyio.to_thread
 from doorward import DoorwardError
 
 from doorward_console.panel import Found, Question
+from doorward_console.services import service
 
 MAX_LINES = 50_000
 """Lines of the audit log that are counted, the last ones."""
@@ -26,7 +27,7 @@ async def view(question: Question) -> Found:
         lines = [
             {"day": datetime.fromtimestamp(run.started, UTC).strftime("%Y-%m-%d"), "principal": run.principal,
              "function": call.function, "ok": call.ok, "decision": call.decision, "bytes": call.bytes_out}
-            for run in question.recent.all(question.visitor.whose) for call in run.calls
+            for run in question.recent.all(question.names) for call in run.calls
         ]  # fmt: skip
     days = sorted(Counter(line["day"] for line in lines).items())[-MAX_DAYS:]
     return Found(
@@ -44,11 +45,7 @@ async def view(question: Question) -> Found:
 
 async def _budgets(question: Question) -> list[dict[str, Any]]:
     """What is used of budgets, with the widths of bars."""
-    try:
-        from doorward_budgets import USED_BUDGETS
-    except ModuleNotFoundError:
-        return []
-    used = question.gateway.services.get(USED_BUDGETS)
+    used = service(question.gateway, "doorward_budgets:USED_BUDGETS")
     try:
         rows = await used.rows(question.visitor.whose) if used is not None else []
     except DoorwardError:
@@ -67,16 +64,12 @@ def _bars(counts: list[tuple[str, int]]) -> list[dict[str, Any]]:
 
 
 async def _lines(question: Question) -> list[dict[str, Any]] | None:
-    try:
-        from doorward_audit_jsonl import AUDIT
-    except ModuleNotFoundError:
-        return None
-    reader = question.gateway.services.get(AUDIT)
+    reader = service(question.gateway, "doorward_audit_jsonl:AUDIT")
     if reader is None:
         return None
-    only = {"event": "call_finished"}
-    if question.visitor.whose is not None:
-        only["principal"] = question.visitor.whose
+    only: dict[str, Any] = {"event": "call_finished"}
+    if question.names is not None:
+        only["principal"] = question.names
     try:
         found = await anyio.to_thread.run_sync(reader.last, MAX_LINES, only)
     except (OSError, DoorwardError):
