@@ -114,9 +114,9 @@ def _unpacked(file: Path, target: Path) -> Path:
     """The document without compression; for an archive, its folder."""
     import tarfile
 
-    import zstandard
+    from doorward_openapi.document.document import zstd
 
-    raw = zstandard.ZstdDecompressor().stream_reader(file.read_bytes()).read()
+    raw = zstd().decompress(file.read_bytes())
     if ".tar" not in file.name:
         target.with_suffix(Path(file.stem).suffix).write_bytes(raw)
         return target.with_suffix(Path(file.stem).suffix)

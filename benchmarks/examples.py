@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml_rs
-import zstandard
+from doorward_openapi.document.document import zstd
 
 
 def examples(folder: Path) -> Iterator[tuple[str, Any]]:
@@ -33,7 +33,7 @@ def _documents(folder: Path) -> Iterator[tuple[str, str]]:
     for file in sorted(folder.iterdir()):
         data = file.read_bytes()
         if file.suffix == ".zst":
-            data = zstandard.ZstdDecompressor().stream_reader(data).read()
+            data = zstd().decompress(data)
         if file.name.endswith(".tar.zst"):
             with tarfile.open(fileobj=io.BytesIO(data)) as packed:
                 for member in packed:

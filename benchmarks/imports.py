@@ -17,7 +17,7 @@ COMMANDS = {
     "doorward plugins": [PYTHON, "-m", "doorward", "plugins"],
 }
 NOT_NEEDED = (
-    "structlog", "rich", "httpx", "requests", "yaml", "zstandard", "jsonschema", "docker",
+    "structlog", "rich", "httpx", "requests", "yaml", "backports.zstd", "jsonschema", "docker",
     "pydantic_monty", "doorward_openapi", "doorward_auth_static", "doorward_sandbox_monty", "doorward_cache_sqlite",
     "doorward_testing", "unittest", "pytest",
 )  # fmt: skip

@@ -71,9 +71,7 @@ def _share(process: int) -> float:
 
 def _fastmcp(document: Path, packed: Path) -> list[str]:
     """FastMCP's server of a document, which it gets without compression."""
-    import zstandard
+    from doorward_openapi.document.document import decompress
 
-    with packed.open("rb") as file:
-        raw = json.loads(zstandard.ZstdDecompressor().stream_reader(file).read())
-    document.write_text(json.dumps(raw))
+    document.write_text(json.dumps(json.loads(decompress(packed.read_bytes(), packed.name))))
     return [str(peer._install()[0]), str(HERE / "fastmcp_server.py"), str(document), "http://127.0.0.1:9"]

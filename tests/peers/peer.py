@@ -46,11 +46,11 @@ def document(name: str) -> Path:
 
 def unpacked(name: str, folder: Path) -> Path:
     """A document as it is, for those who know no zstd."""
-    import zstandard
+    from doorward_openapi.document.document import decompress
 
     file = document(name)
     plain = folder / name.removesuffix(".zst")
-    plain.write_bytes(zstandard.decompress(file.read_bytes()) if name.endswith(".zst") else file.read_bytes())
+    plain.write_bytes(decompress(file.read_bytes(), name))
     return plain
 
 

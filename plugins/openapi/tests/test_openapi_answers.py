@@ -7,14 +7,16 @@ import gzip
 import json
 import resource
 import time
+import tracemalloc
 import zlib
 
 import anyio
 import pytest
-from doorward import ApiError, Reply, ServerError
+from doorward import ApiError, DoorwardError, Reply, ServerError
 from doorward.values import quoted
 from doorward_openapi.calls import answers, exchanges
 from doorward_openapi.calls.answers import Answer
+from doorward_openapi.document.document import zstd
 from doorward_openapi.wire import streams
 
 pytestmark = pytest.mark.anyio
@@ -146,6 +148,7 @@ async def test_openapi_files_have_type_and_name(api, operation, upstream):
     [
         ("gzip", gzip.compress(b'{"a":1}', mtime=0), {"a": 1}),
         ("deflate", zlib.compress(b'{"a":1}'), {"a": 1}),
+        ("zstd", zstd().compress(b'{"a":1}'), {"a": 1}),
         ("identity", b'{"a":1}', {"a": 1}),
         ("compress", b"\x1f\x9d", Reply(b"\x1f\x9d", type="application/compress")),
     ],
@@ -154,6 +157,22 @@ async def test_openapi_content_codings(api, operation, upstream, coding, body, v
     """What we can decompress is decompressed; anything else is a file of that coding, not broken text."""
     upstream.answers["/x"] = (200, {"Content-Type": "application/json", "Content-Encoding": coding}, body)
     assert await (await api(operation())).call("op") == value
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("coding", [gzip, zstd()])
+async def test_openapi_no_more_is_unpacked_than_an_answer_may_have(api, operation, upstream, coding):
+    """A few thousand bytes that become 200 MiB."""
+    packed = coding.compress(b"[" + b" " * 200 * 2**20)
+    name = coding.__name__.rpartition(".")[2]
+    upstream.answers["/x"] = (200, {"Content-Type": "application/json", "Content-Encoding": name}, packed)
+    tracemalloc.start()
+    try:
+        with pytest.raises(DoorwardError, match="MiB"):
+            await (await api(operation())).call("op")
+        assert tracemalloc.get_traced_memory()[1] < 150 * 2**20
+    finally:
+        tracemalloc.stop()
 
 
 async def endless(listener, media, chunk, pause):

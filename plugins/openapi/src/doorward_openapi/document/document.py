@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import codecs
 import gc
+import io
 import json
 import re
+import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 from doorward import ConfigError
@@ -28,18 +31,22 @@ _SMALL_DOCUMENT_BYTES = 8 * 2**20
 _NO_SEPARATORS = bytes(byte for byte in range(256) if byte not in b",[{\n-")
 
 
+def zstd() -> Any:
+    """The module of PEP 784, which older Pythons have from a package."""
+    return import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
+
+
 def decompress(raw: bytes, name: str) -> bytes:
     """Decompress zstd or gzip, told by the first bytes; anything else stays as it is. Raises: ConfigError if it is
     broken, or larger than `MAX_DOCUMENT_BYTES`."""
     try:
         if raw.startswith(b"\x28\xb5\x2f\xfd"):
-            import zstandard
-
-            stream = zstandard.ZstdDecompressor(max_window_size=2**27).stream_reader(raw, read_across_frames=True)
-            raw = stream.read(MAX_DOCUMENT_BYTES + 1)
+            module = zstd()
+            widest = {module.DecompressionParameter.window_log_max: 27}
+            raw = module.ZstdFile(io.BytesIO(raw), options=widest).read(MAX_DOCUMENT_BYTES + 1)
         elif raw.startswith(b"\x1f\x8b"):
             raw = zlib.decompressobj(wbits=31).decompress(raw, MAX_DOCUMENT_BYTES + 1)
-    except Exception as error:  # zstandard.ZstdError, which not every start should import
+    except Exception as error:  # ZstdError, which not every start should import
         raise ConfigError(f"cannot be decompressed: {error}", place=name) from None
     if len(raw) > MAX_DOCUMENT_BYTES:
         raise ConfigError(f"is larger than {MAX_DOCUMENT_BYTES // 2**20} MiB", place=name)
