@@ -242,6 +242,41 @@ def test_what_is_not_taken_over_is_told(home: Home) -> None:
     assert ended.code == 1
 
 
+def test_another_gateway_is_not_taken_over(home: Home) -> None:
+    """An entry that starts a gateway whose place Doorward takes is left out, in each form in which they are started, and
+    each of its settings is told with what does the same here; so is a file of theirs without servers. What only sounds
+    like one is taken over. CONTRACT: MCP-15, CLI-10, SEC-04."""
+    env = {
+        "ALLOWED_PROJECTS": "/a:/b",
+        "MCP_BRIDGE_TIMEOUT": "9",
+        "GEMINI_API_KEY": "k",
+        "MCE_ALLOWED_DOMAINS": "a.example",
+    }
+    git = "git+https://example.com/mcp-server-code-execution-mode"
+    table = {
+        "executor": {"command": "npx", "args": ["-y", "code-executor-mcp@1.0.0"], "env": env},
+        "bridge": {"command": "uvx", "args": ["--from", git, "mcp-server-code-execution-mode", "run"]},
+        "checkout": {"command": "uv", "args": ["run", "python", "/x/mcp_server_code_execution_mode.py"]},
+        "mce": {"command": "~/x/.venv/bin/mce", "args": ["serve"]},
+        "files": {"command": "npx", "args": ["files", "/x/code-executor-mcp", git]},
+    }
+    home.write("project/.mcp.json", {"mcpServers": table})
+    home.write(
+        "project/config.json", {"security": {"allowedDomains": ["b.example"], "allowedProjects": ["/a"]}, "x": {"y": 1}}
+    )
+    ended = home.run("import", ".mcp.json", "config.json", "--json")
+    assert (ended.code, ended.json["written"]) == (1, ["files"])
+    no_files = "programs have no files of this machine; a server of files has its folders in its `command`"
+    assert [told.partition(": ")[2].split(" is not taken over; here: ") for told in ended.json["left_out"]] == [
+        ["ALLOWED_PROJECTS", no_files],
+        ["MCP_BRIDGE_TIMEOUT", "[limits] timeout"],
+        ["GEMINI_API_KEY", 'api_key of a server with source = "llm"'],
+        ["MCE_ALLOWED_DOMAINS", '[policy] allow = ["https://a.example"]'],
+        ["security.allowedDomains", '[policy] allow = ["https://b.example"]'],
+        ["security.allowedProjects", no_files],
+    ]
+
+
 def test_a_folder_of_another_gateway(home: Home) -> None:
     """The JSON files of `~/MCPs` that hold servers are looked at as those of clients are; the others mean something else.
     CONTRACT: MCP-06, MCP-08."""

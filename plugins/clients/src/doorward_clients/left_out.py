@@ -14,7 +14,11 @@ _INSTEAD = {
     "sandbox": "executor, [executors.NAME] and [limits]",
     "security": ALLOWED_UPSTREAMS,
     "sampling": 'a server with source = "llm"',
+    "executors": "executor",
 }
+FILES = "programs have no files of this machine; a server of files has its folders in its `command`"
+"""What replaces a list of folders that programs may use."""
+
 _MUTE = {"$schema", "inputs", "projects"}
 """Keys that say nothing of their own: `inputs` are the variables that a person is asked for."""
 
@@ -34,16 +38,22 @@ class LeftOut:
 
 
 def beside_servers(data: Any, key: str, place: str) -> Iterator[LeftOut]:
-    """What a file that is about servers alone says besides them, which stand under `key`."""
+    """What a file that is about servers alone says besides them, which stand under `key`. Of a file without servers
+    (`""`) it is what is known of other gateways: it may be about anything."""
     for name, value in data.items() if isinstance(data, Mapping) else ():
         if name == key or name in _MUTE or not value:
+            continue
+        if not key and (name not in _INSTEAD or not isinstance(value, Mapping)):
             continue
         domains = value.get("allowedDomains") if isinstance(value, Mapping) else None
         if domains and isinstance(domains, list):
             yield LeftOut(place, f"{name}.allowedDomains", allowed_upstreams(domains), guards=True)
             value = {each: more for each, more in value.items() if each != "allowedDomains"}
         if isinstance(value, Mapping):
-            yield from (LeftOut(place, f"{name}.{each}", _INSTEAD.get(name, "")) for each in value)
+            instead = _INSTEAD.get(name, "")
+            yield from (
+                LeftOut(place, f"{name}.{each}", FILES if each == "allowedProjects" else instead) for each in value
+            )
         else:
             yield LeftOut(place, str(name), _INSTEAD.get(name, ""))
 

@@ -72,12 +72,18 @@ def settings(file: Path, environ: Mapping[str, str]) -> Iterator[LeftOut]:
             there = Variables(folder / ".env", {}).there
             found |= {name: (str(folder / ".env"), value) for name, value in there.items() if name not in found}
     for name, (place, value) in found.items():
-        if name.startswith("MCE_") and value:
-            of_server = next((ours for end, ours in _SERVER_SETTINGS.items() if name.endswith(f"_{end}")), "")
-            if name == "MCE_ALLOWED_DOMAINS":
-                yield LeftOut(place, name, allowed_upstreams(value.split(",")), guards=True)
-            else:
-                yield LeftOut(place, name, _SETTINGS.get(name.removeprefix("MCE_"), of_server))
+        if value and (known := setting(name, value, place)):
+            yield known
+
+
+def setting(name: str, value: str, place: str) -> LeftOut | None:
+    """A setting of MCE by the name of its variable; `None` if it is none."""
+    if not name.startswith("MCE_"):
+        return None
+    if name == "MCE_ALLOWED_DOMAINS":
+        return LeftOut(place, name, allowed_upstreams(str(value).split(",")), guards=True)
+    of_server = next((ours for end, ours in _SERVER_SETTINGS.items() if name.endswith(f"_{end}")), "")
+    return LeftOut(place, name, _SETTINGS.get(name.removeprefix("MCE_"), of_server))
 
 
 def left_out(entry: Swagger) -> list[str]:

@@ -16,6 +16,7 @@ from doorward_cli import Project, Variables, put_server, server_name, servers_of
 
 from doorward_clients import mce
 from doorward_clients.entries import Entry, parse
+from doorward_clients.gateways import starts_gateway
 from doorward_clients.search import FoundServer
 from doorward_clients.tables import Tables, same_connection, used
 
@@ -107,6 +108,8 @@ class Plan:
             entry = found.raw if isinstance(found.raw, mce.Swagger) else parse(found.raw)
             if isinstance(entry, Entry) and _is_own(found.name, entry):
                 return Step(found, "own", "is Doorward itself")
+            if isinstance(entry, Entry) and starts_gateway(entry.command):
+                return Step(found, "own", "does what Doorward does, and is not taken over")
             left_out = entry.left_out if isinstance(entry, Entry) else mce.left_out(entry)
             notes = tuple(f"{printable(key)} is not taken over" for key in left_out)
             name = server_name(found.name)

@@ -10,7 +10,7 @@ from typing import Any
 
 from doorward import ConfigError
 
-from doorward_clients import mce
+from doorward_clients import gateways, mce
 from doorward_clients.clients import CLIENTS, Client, Machine
 from doorward_clients.document import Document, read
 from doorward_clients.left_out import LeftOut, beside_servers
@@ -132,6 +132,7 @@ class Search:
         if not isinstance(table, Mapping):
             raise ConfigError("the place of the servers does not hold a table", place=str(file))
         self.servers += [self._found(name, raw, client, file, scope, folder) for name, raw in table.items()]
+        self.left_out += [setting for raw in table.values() for setting in gateways.settings(raw, str(file))]
 
     def _projects(self, document: Document, client: Client) -> None:
         """Add the servers that Claude Code keeps for single projects (its scope `local`)."""
@@ -154,6 +155,7 @@ class Search:
                 if keys == ("mcpServers",):
                     self._projects(document, CLIENTS["claude-code"])
                 return
+        self.left_out += beside_servers(document.data, "", str(document.file))
         raise ConfigError(
             "holds no servers",
             place=str(document.file),
