@@ -55,7 +55,7 @@ hatchling and pip are started, a view is asked by the search, and zoneinfo reads
 SEVERAL = {
     "cli": {
         *("init", "add", "remove", "compile", "clean", "list", "search", "show", "call", "login", "policy"),
-        *("run", "store", "plugins", "schema", "completion", "doctor", "export", "refresh", "schedule"),
+        *("run", "store", "plugins", "schema", "completion", "doctor", "export", "refresh", "schedule", "upgrade"),
     },
     "auth_static": {"static", "bearer", "jwt", "basic", "api_key"},
     "mcp_server": {"serve", "token", "health"},

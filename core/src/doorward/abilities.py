@@ -9,7 +9,8 @@ _EXPORTS = Exports(
             "HasBaseUrl HasHookspecs HasIdempotencyKey HasOrigins HasPackages HasPaths HasReady HasSettings "
             "HasSlots HasUrl HasWait HasWorkingFolder KnownNames OffersFunctions ReadsPrograms SupportsBuild "
             "SupportsClose SupportsFilledParameters SupportsFlush SupportsLogin SupportsLoginCheck SupportsLogout "
-            "SupportsMachineCheck SupportsOpen SupportsServerCheck TellsChanges TellsRequests TellsUpstreams"
+            "SupportsMachineCheck SupportsOpen SupportsServerCheck TellsChanges TellsLayout TellsRequests "
+            "TellsUpstreams"
         ),
     },
 )

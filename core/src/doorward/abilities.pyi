@@ -25,6 +25,7 @@ from doorward.model.drivers import SupportsMachineCheck as SupportsMachineCheck
 from doorward.model.drivers import SupportsOpen as SupportsOpen
 from doorward.model.drivers import SupportsServerCheck as SupportsServerCheck
 from doorward.model.drivers import TellsChanges as TellsChanges
+from doorward.model.drivers import TellsLayout as TellsLayout
 from doorward.model.drivers import TellsRequests as TellsRequests
 from doorward.model.drivers import TellsUpstreams as TellsUpstreams
 
@@ -55,6 +56,7 @@ __all__ = [
     "SupportsOpen",
     "SupportsServerCheck",
     "TellsChanges",
+    "TellsLayout",
     "TellsRequests",
     "TellsUpstreams",
 ]

@@ -856,7 +856,7 @@ READS_ENV_FILE = [
         "add fake new", "remove weather", "compile", "clean", "list", "search x", "show weather.raw",
         "call weather.raw", "login weather", "policy test weather.raw", "run p.py",
         "store forget budgets", "export stubs out", "refresh",
-        "doctor",
+        "doctor", "upgrade",
 ]  # fmt: skip
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 import time
 from pathlib import Path
 from typing import Any
@@ -170,3 +172,44 @@ def test_runs_that_cannot_be_read_are_counted(interrupted: tuple[Cli, str], door
     doorward_host.write(CONFIG.replace("plugins = []", 'plugins = []\nvault_key = "another key than they have"'))
     assert "cannot be read: 1, stored with another `vault_key`" in cli("runs", "list").err
     assert cli("runs", "list", "--json").json == {"runs": [], "unread": 1}
+
+
+def test_upgrade_says_what_is_read_and_changes_nothing(interrupted: tuple[Cli, str], doorward_host: Any) -> None:
+    """Stored runs that can be read are kept; one that cannot, files of earlier versions, tables of a newer Doorward and
+    an unknown key are told, each as what will become of it. The folder is as it was."""
+    cli, _ = interrupted
+    state, file = doorward_host.folder / "state", doorward_host.folder / "doorward.toml"
+    database, config = state / "store.db", file.read_text()
+
+    def contents() -> dict[Path, bytes]:
+        files = [each for each in state.rglob("*") if each.suffix not in (".db-shm", ".db-wal") and each.is_file()]
+        return {each: each.read_bytes() for each in files}
+
+    def told(code: int) -> dict[str, str]:
+        before = contents()
+        ended = cli("upgrade", "--json")
+        assert contents() == before
+        assert (ended.code, ended.json["ok"]) == (code, code == 0)
+        return {each["what"]: each["state"] for each in ended.json["stored"]}
+
+    def change(statement: str) -> None:
+        with contextlib.closing(sqlite3.connect(database, isolation_level=None)) as db:
+            db.execute(statement)
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    change("SELECT 1")
+    whole = ["configuration doorward.toml", "store: its tables are of version 1", "runs: 1 can be read"]
+    assert told(0) == dict.fromkeys(whole, "kept")
+    (state / "runs").mkdir(exist_ok=True)
+    (state / "runs/0-0123456789abcdef.run").write_bytes(b"doorward run 1\n")
+    assert "migrated" in told(0).values()
+    change("UPDATE entries SET content = x'48ff'")
+    assert next(each for each, is_ in told(1).items() if is_ == "refused").startswith("runs: 1 of 1 cannot be read")
+    change("PRAGMA user_version = 2")
+    assert [each.rpartition(": ")[2] for each, is_ in told(1).items() if is_ == "refused"] == [
+        "its tables are of version 2, which needs a newer Doorward"
+    ]
+    assert "needs a newer Doorward" in cli("runs", "list").err
+    assert not (state / "store.db.broken").exists()
+    file.write_text(f"unknown_key = 1\n{config}")
+    assert list(told(1).values()) == ["refused"]

@@ -114,6 +114,8 @@ def test_a_damaged_file_stops_the_compile(project: Made) -> None:
     told = crm("compile")
     assert "doorward.lock: cannot be used" in told.out + told.err
     assert "IMPORTANT" not in crm("show", "crm.get_notes").out
+    assert "refused pins: " in (upgrade := crm("upgrade")).out.replace(str(crm.lock), "")
+    assert upgrade.code == 1
 
 
 def test_nothing_without_the_table() -> None:

@@ -154,11 +154,13 @@ async def test_tables_of_a_newer_version(postgres: str, schema: str) -> None:
         await db.execute(statements.in_schema(schema, statements.SET_LAYOUT), layout)
         async with opened(postgres, schema) as store:
             assert await store.get("t", "k") is not None
+            assert await store.layout() == (statements.LAYOUT + 1, statements.LAYOUT)
         layout["oldest"] += 1
         await db.execute(statements.in_schema(schema, statements.SET_LAYOUT), layout)
         async with opened(postgres, schema) as store:
-            with pytest.raises(StateError, match="needs a newer Doorward"):
-                await store.get("t", "k")
+            for use in (lambda: store.get("t", "k"), store.layout):
+                with pytest.raises(StateError, match="needs a newer Doorward"):
+                    await use()
 
 
 async def test_two_commits_in_opposite_order_end(postgres: str, schema: str) -> None:

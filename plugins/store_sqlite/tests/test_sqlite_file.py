@@ -83,6 +83,20 @@ def test_another_layout_is_put_aside_whole(tmp_path: Path, other: SqliteLayout) 
         assert db.execute("SELECT name FROM things").fetchall() == [("a",)]
 
 
+def test_a_newer_file_that_cannot_be_made_again_is_refused(tmp_path: Path) -> None:
+    """It is left as it is; both versions are told without a change, that of an older file, too."""
+    ours, theirs = replace(FIRST, irreplaceable=True), replace(SECOND, irreplaceable=True)
+    assert at(tmp_path, ours).layout() == (0, 1)
+    at(tmp_path, ours).opened(1).close()
+    assert (at(tmp_path, ours).layout(), at(tmp_path, theirs).layout()) == ((1, 1), (1, 2))
+    at(tmp_path, theirs).opened(1).close()
+    before = (tmp_path / "things.db").read_bytes()
+    for use in (at(tmp_path, ours).layout, lambda: at(tmp_path, ours).opened(1)):
+        with pytest.raises(ConfigError, match="of version 2, which needs a newer Doorward"):
+            use()
+    assert (tmp_path / "things.db").read_bytes() == before
+
+
 CHANGE = """
 import sys
 from pathlib import Path

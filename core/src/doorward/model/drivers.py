@@ -207,6 +207,14 @@ class TellsUpstreams(Protocol):
 
 
 @runtime_checkable
+class TellsLayout(Protocol):
+    """A store that says of which version its tables are (0: there are none), and which version it makes of them at its
+    first use, and changes nothing for that. Raises: StateError if it cannot use them."""
+
+    async def layout(self) -> tuple[int, int]: ...
+
+
+@runtime_checkable
 class TellsRequests(Protocol):
     """A source class that says which HTTP request a call is: its method, its path with the query below the base URL,
     and its body. What stands in for a server knows its calls by that. Raises: InvalidArguments."""

@@ -33,6 +33,8 @@ from doorward_cli.shared import print_json as print_json
 from doorward_cli.shared import say as say
 from doorward_cli.shared import table as table
 from doorward_cli.shared import tell as tell
+from doorward_cli.upgrade import Stored as Stored
+from doorward_cli.upgrade import StoredCheckProvider as StoredCheckProvider
 from doorward_cli.variables import Variables as Variables
 from doorward_cli.variables import variable as variable
 from doorward_cli.variables import write_env as write_env
@@ -44,6 +46,8 @@ __all__ = [
     "EXIT_CODES",
     "Known",
     "Project",
+    "Stored",
+    "StoredCheckProvider",
     "Variables",
     "addresses_a_model",
     "begin",

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import anyio
 import click
-from doorward_cli import Project, common, print_json, say, table, tell
+from doorward_cli import Project, Stored, common, print_json, say, table, tell
 
 from doorward_durable_runs.run_in_words import run_calls, run_state, run_summary, time_text
 
 if TYPE_CHECKING:
     from doorward import Outcome
+    from doorward.configuration import Loaded
+    from doorward.engines import Store
 
     from doorward_durable_runs.journal.journals import Journals
     from doorward_durable_runs.storage.run_store import StoredRun
@@ -23,7 +25,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@click.group()
+class RunsGroup(click.Group):
+    """The commands, which also tell `doorward upgrade` of stored runs."""
+
+    async def stored_checks(self, loaded: Loaded, store: Store | None) -> AsyncIterator[Stored]:
+        """Whether each stored run can be read to its end. Raises: StateError, ConfigError."""
+        from doorward_durable_runs.stored_checks import stored_checks
+
+        async for each in stored_checks(loaded, store):
+            yield each
+
+
+@click.group(cls=RunsGroup)
 def runs() -> None:
     """Runs that wait, were interrupted, died with their process, or are over: see [runs] in the configuration."""
 

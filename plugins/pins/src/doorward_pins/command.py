@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import anyio
 import click
 from doorward import ConfigError
-from doorward_cli import Project, common, complete_functions, described, plain, print_json, say
+from doorward_cli import Project, Stored, common, complete_functions, described, plain, print_json, say
 
 if TYPE_CHECKING:
     from doorward import DoorwardError, Gateway
+    from doorward.configuration import Loaded
+    from doorward.engines import Store
 
     from doorward_pins.plugin import Pins
     from doorward_pins.review import Difference
@@ -33,7 +35,21 @@ class Found:
         return bool(self.unpinned) or any(each.waits for some in self.differences.values() for each in some)
 
 
-@click.command()
+class PinsCommand(click.Command):
+    """The command, which also tells `doorward upgrade` of the lock file."""
+
+    async def stored_checks(self, loaded: Loaded, store: Store | None) -> AsyncIterator[Stored]:
+        """Whether the lock file can be read. Raises: ConfigError."""
+        from doorward_pins.lock_file import LockFile
+        from doorward_pins.settings import PinsSettings
+
+        settings = getattr(loaded.config, "pins", None) or PinsSettings()
+        file = loaded.folder / settings.file.expanduser()
+        if servers := LockFile(file).read():
+            yield Stored(f"pins: {file.name} has {len(servers)} servers", "kept")
+
+
+@click.command(cls=PinsCommand)
 @common
 @click.argument("names", nargs=-1, shell_complete=complete_functions)
 @click.option("--accept", is_flag=True, help="Pin these functions as they are now.")

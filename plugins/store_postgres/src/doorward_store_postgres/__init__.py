@@ -246,6 +246,16 @@ class PostgresStore:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(woken.wait(), min(left, POLL_SECONDS))
 
+    async def layout(self) -> tuple[int, int]:
+        """See `doorward.abilities.TellsLayout`."""
+        try:
+            async with await psycopg.AsyncConnection.connect(await self._conninfo(), autocommit=True) as db:
+                with contextlib.suppress(psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
+                    return await self._layout(db), statements.LAYOUT
+        except psycopg.Error as error:
+            raise self._failed(error) from None
+        return 0, statements.LAYOUT
+
     async def close(self) -> None:
         if self._listener is not None:
             self._listener.cancel()

@@ -140,6 +140,16 @@ class SqliteStore:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(woken.wait(), min(left, POLL_SECONDS))
 
+    async def layout(self) -> tuple[int, int]:
+        """See `doorward.abilities.TellsLayout`."""
+
+        def read() -> tuple[int, int]:
+            with self._errors(self._reader):
+                self._refuse_other()
+                return self._file.layout()
+
+        return await self._reader.run(read)
+
     async def close(self) -> None:
         await asyncio.gather(self._writer.end(), self._reader.end())
 

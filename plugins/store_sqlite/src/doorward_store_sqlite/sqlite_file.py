@@ -17,7 +17,7 @@ from urllib.parse import quote
 from doorward import ConfigError, StateError, log
 from doorward.files import alone, check_own, own_file, own_folder
 
-from doorward_store_sqlite.sqlite_layout import SqliteLayout
+from doorward_store_sqlite.sqlite_layout import NewerFile, SqliteLayout
 
 MIN_FREE_BYTES = 2**17
 """Free bytes of a disk below which it counts as full."""
@@ -72,12 +72,29 @@ class SqliteFile:
                 db.close()
                 raise
             why = error
+        except NewerFile as error:
+            db.close()
+            raise self._newer(error) from None
         except BaseException:
             db.close()
             raise
         db.close()
         self.put_aside(why, which, wait)
         return None
+
+    def layout(self) -> tuple[int, int]:
+        """The version of the tables that are there, and that which `opened` makes of them. Raises: as `opened`."""
+        if not check_own(self.path) or self.place() is None:
+            return 0, self._layout.version
+        with contextlib.closing(sqlite3.connect(f"{self._uri}?mode=ro", uri=True)) as db:
+            try:
+                return self._layout.there(db), self._layout.version
+            except NewerFile as error:
+                raise self._newer(error) from None
+
+    def _newer(self, error: NewerFile) -> ConfigError:
+        hint = "Update Doorward, or go back to the copy of the state folder that was made before."
+        return ConfigError(str(error), place=str(self.path), hint=hint)
 
     def connect(self, wait: float) -> sqlite3.Connection:
         """A connection to a file that exists. None is made by opening it."""

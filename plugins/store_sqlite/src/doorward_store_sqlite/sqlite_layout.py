@@ -14,11 +14,18 @@ if TYPE_CHECKING:
     from sqlite_utils import Database
 
 
+class NewerFile(Exception):
+    """A newer Doorward has changed the tables, and what is in them cannot be made again."""
+
+    def __init__(self, version: int) -> None:
+        super().__init__(f"its tables are of version {version}, which needs a newer Doorward")
+
+
 @dataclass(frozen=True, slots=True)
 class SqliteLayout:
     """The tables of a file. The first of `steps` makes them in an empty file, which then has the version `first`
     (SQLite's `user_version`); each further step brings a file from one version to the next. A file of any other version
-    is replaced by a new one."""
+    is replaced by a new one, or refused if it is newer and `irreplaceable`."""
 
     steps: tuple[Callable[[Database], None], ...]
     probe: str
@@ -32,6 +39,9 @@ class SqliteLayout:
     """The result of all steps as SQL: somebody may wait while a file is made, and must not wait for sqlite-utils too. A
     test of the layout's owner compares both."""
 
+    irreplaceable: bool = False
+    """Whether a file of a newer version is left alone, for what it holds cannot be made again."""
+
     @property
     def version(self) -> int:
         """The version of a file that has taken all steps."""
@@ -41,10 +51,17 @@ class SqliteLayout:
         """Whether a file has the present version of this layout."""
         return _version(db) == (self.application, self.version) and bool(db.execute(self.probe).fetchone())
 
-    def update(self, db: sqlite3.Connection) -> bool:
-        """Bring a file of an older version to the present one. Returns: whether the file has this layout at all."""
+    def there(self, db: sqlite3.Connection) -> int:
+        """The version of a file; 0 if it has another layout, and will be replaced. Raises: NewerFile."""
         application, version = _version(db)
-        if application != self.application or not self.first <= version <= self.version:
+        if application == self.application and version > self.version and self.irreplaceable:
+            raise NewerFile(version)
+        return version if application == self.application and self.first <= version <= self.version else 0
+
+    def update(self, db: sqlite3.Connection) -> bool:
+        """Bring a file of an older version to the present one. Returns: whether the file has this layout at all.
+        Raises: NewerFile."""
+        if not (version := self.there(db)):
             return False
         if version < self.version:
             self.apply(db)

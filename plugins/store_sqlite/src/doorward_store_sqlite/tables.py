@@ -67,6 +67,10 @@ CREATE TABLE "leases" (
 )"""
 
 LAYOUT = SqliteLayout(
-    (_tables,), "SELECT count(*) FROM (SELECT 1 FROM numbers LIMIT 1)", application=0x446F6F53, made=_MADE
+    (_tables,),
+    "SELECT count(*) FROM (SELECT 1 FROM numbers LIMIT 1)",
+    application=0x446F6F53,
+    made=_MADE,
+    irreplaceable=True,
 )
 """The application id is "DooS" in ASCII."""
