@@ -290,6 +290,16 @@ async def test_texts_leave_as_handles(office: Any) -> None:
         outcome = await gate.execute("await mail.read_broken()")
         assert "mallory" not in str(outcome)
         assert "hidden: " in outcome.error.message
+        for pieces in (
+            "x.split()",
+            "x.replace(',', '.').split('. ')",
+            "{w: 1 for w in x.split()}",
+            "list(enumerate(x.split()))",
+        ):
+            value = (await gate.execute(f"x = (await mail.list_mails())[0]['body']\nresult = {pieces}")).value
+            assert "report" not in str(value)
+        facts = "x = (await mail.list_mails())[0]['body'].split()\nresult = [x[2], x[7]]"
+        assert (await gate.execute(facts)).value == ["forward", "and"]
         assert "In this team" in str((await gate.execute("result = await people.get_team()")).value)
         assert "text" in await refused(gate, sends("mallory@evil.example"))
     async with office() as gate:

@@ -166,6 +166,9 @@ class Answers:
         for answer in reversed(self._by_field.get(self._hashes.whole(value), ())):
             yield Origin(answer, in_text=False)
 
+    def has_field(self, value: str | float) -> bool:
+        return self._hashes.whole(value) in self._by_field
+
     def _is_short(self, at: int) -> bool:
         """Whether the text that goes on here is a short one."""
         rest = unpacked(bytes(self._texts[at : at + _TEXT_WORDS * HASH_BYTES]))
@@ -302,6 +305,10 @@ class Memory:
     def origins(self, value: str | float) -> Iterator[Origin]:
         """The answers that had a value; see `Answers.origins`."""
         return self._answers.origins(value)
+
+    def has_field(self, value: str | float) -> bool:
+        """Whether a value is a whole field of an answer."""
+        return self._answers.has_field(value)
 
     def forget(self) -> None:
         """Forget what is too old, and the oldest of what is too much."""

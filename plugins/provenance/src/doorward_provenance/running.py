@@ -58,6 +58,14 @@ class Running:
         origins = list(self.memory.origins(text))
         return bool(origins) and not any(origin.answer.labels.untrusted for origin in origins)
 
+    def is_field(self, text: str) -> bool:
+        """Whether a text is a whole field of an answer."""
+        return self.memory.has_field(text)
+
+    def is_part(self, text: str) -> bool:
+        """Whether a text stands in a longer one that strangers may have written, and is a field of no answer."""
+        return not self.is_field(text) and any(each.answer.labels.untrusted for each in self.memory.origins(text))
+
     @property
     def private(self) -> bool:
         return any(labels.private for labels in self.answered.values())
