@@ -57,6 +57,7 @@ async def test_search_get_execute_and_again(agent: Agent, api: Api) -> None:
     assert "Always look before you call" in (agent.client.instructions or "")
     found = await agent.call("search_functions", query="list the items of the shelf")
     assert found["functions"][0]["function"] == "shelf.list_items"
+    assert found["functions"][0].keys() <= {"function", "summary", "gives", "needs", "read_only", "matched"}
     cards = await agent.call("get_functions", functions=["shelf.list_items", "shelf.getItem"])
     assert [card["function"] for card in cards["functions"]] == ["shelf.list_items", "shelf.get_item"]
     assert "from shelf import list_items" in agent.text

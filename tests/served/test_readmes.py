@@ -227,6 +227,17 @@ async def test_a_loop_over_a_text(connected: Agent) -> None:
     assert error["hint"].startswith("A loop over a text gives its characters. git.git_log answered a text")
 
 
+@needs_deno
+async def test_packages_that_are_not_here(connected: Agent) -> None:
+    """The library of the second system is told with what does the same; another name with hyphens is told whole."""
+    code = "import {{ executeTypescript }} from '{}';\nawait executeTypescript({{}});"
+    ours, other = [(await connected.run(code.format(name), language="typescript"))["error"]["hint"] for name in (
+        "code-executor-mcp", "their-library"
+    )]  # fmt: skip
+    assert "callMCPTool" in ours
+    assert "'their-library'" in other
+
+
 async def test_names_of_functions_as_objects(connected: Agent) -> None:
     """`get_functions` understands `{"server_name", "function_name"}`. CONTRACT: DIS-02."""
     asked = [{"server_name": "git", "function_name": "git_log"}, "fetch.fetch"]

@@ -51,7 +51,8 @@ def jails(doorward_host: Any) -> Any:
 
 @pytest.mark.parametrize("shell", [False, True])
 async def test_executors_say_what_they_can(jails: Any, shell: bool) -> None:
-    """Language, the first packages, modules and network in few words; a shell and files where there are any."""
+    """Language, the first packages, modules and network in few words; a shell and files where there are any. CONTRACT:
+    SEC-16."""
     config = JAIL + f"[executors.given]\nshell = {str(shell).lower()}\n"
     async with jails.gateway(config) as gate:
         jail, given = executors_in_brief(gate).split("; ")

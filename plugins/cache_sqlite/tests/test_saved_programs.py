@@ -58,7 +58,7 @@ def test_kept_programs_are_listed_shown_and_forgotten(cli: Cli, kept: str) -> No
 
 def test_a_program_becomes_a_script(cli: Cli, saved: str, keeping: Any) -> None:
     """With a docstring, typed parameters and a help of its own; it runs by its name, with other values.
-    CONTRACT: CAC-06."""
+    CONTRACT: CAC-06, DIS-19."""
     file = keeping.folder / "programs" / "forecast.py"
     assert file.read_text() == f'#!/usr/bin/env -S doorward programs run\n"""Forecast of a town"""\n\n{TYPED}'
     assert os.access(file, os.X_OK)
@@ -133,12 +133,16 @@ def test_what_has_no_test_gets_one(cli: Cli, saved: str, keeping: Any) -> None:
 
 
 def test_agents_find_and_run_it(saved: str, keeping: Any) -> None:
-    """The search names it with the call that runs it, for those who may call what it calls."""
+    """The search names it with the call that runs it, for those who may call what it calls, whoever they are. CONTRACT:
+    OBS-04."""
 
     async def at_work() -> None:
-        async with keeping.gateway(CONFIG) as gate:
+        async with keeping.gateway(CONFIG + '[principals.ada]\n[principals.bob]\ndeny = ["weather.*"]\n') as gate:
             await gate.compile()
             (found,) = (await gate.search_functions("forecast town"))["programs"]
+            assert (await gate.search_functions("forecast town", principal="ada"))["programs"] == [found]
+            assert (await gate.run_cached(saved, {"city": "Rome"}, principal="ada")).value["city"] == "Rome"
+            assert "programs" not in await gate.search_functions("forecast town", principal="bob")
             assert found == {"cache_id": saved, "summary": "Forecast of a town", "params": {"city": "Oslo", "days": 2}}
             assert "programs" not in await gate.search_functions("delete every station there was")
             outcome = await gate.run_cached(saved, {"city": "Rome"})
@@ -259,7 +263,7 @@ def test_a_refresh_names_the_programs_that_it_breaks(
 
 
 def test_a_program_is_exported_as_a_skill(cli: Cli, saved: str, keeping: Any) -> None:
-    """A folder as the specification of Agent Skills has it, with the call that runs the program."""
+    """A folder as the specification of Agent Skills has it, with the call that runs the program. CONTRACT: SKL-06."""
     assert cli("export", "skill", saved, str(keeping.folder / "skills")).code == 0
     text = (keeping.folder / "skills" / "forecast" / "SKILL.md").read_text()
     assert text.startswith('---\nname: forecast\ndescription: "Forecast of a town"\n---\n')

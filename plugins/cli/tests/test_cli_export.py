@@ -11,7 +11,7 @@ from doorward_testing.samples import CONFIG
 
 
 def test_stubs_are_python_and_listed(cli: Cli, doorward_host: Any) -> None:
-    """A file for each function, which Python can read, and an index; those of functions that are gone are removed."""
+    """A file for each function, which Python can read, and an index; those of functions that are gone are removed. CONTRACT: SRC-26."""
     doorward_host.install_real("text")
     doorward_host.write(CONFIG)
     folder = doorward_host.folder / "out"

@@ -82,9 +82,13 @@ async def test_broken_servers_are_discovered(doorward_host: Any) -> None:
             assert await helpers[name](run) == ["weather", "off-shore"]
         with pytest.raises(UnknownName, match="off_shore"):
             await gate.call("doorward.runtime.call_mcp_tool", {"name": "mcp__off-shore__x"})
-        with pytest.raises(UnknownName, match="runs programs here") as refused:
-            await gate.call("doorward.runtime.call_mcp_tool", {"name": "mcp__code-executor__executePython"})
-        assert "execute_code" in str(refused.value.hint)
+        run = {"code": "x", "enableSampling": True, "allowedTools": ["mcp__weather__*"]}
+        for tool, language in (("executePython", ""), ("run-typescript-code", 'language="typescript", ')):
+            asked = {"name": f"mcp__code-executor__{tool}", "arguments": run}
+            with pytest.raises(UnknownName, match="runs programs here") as refused:
+                await gate.call("doorward.runtime.call_mcp_tool", asked)
+            how = f'execute_code(code, {language}functions=["mcp__weather__*"], sampling=true)'
+            assert refused.value.hint == f"Give its `code` to execute_code: {how}"
 
 
 def test_modules_of_another_system() -> None:

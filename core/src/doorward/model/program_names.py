@@ -51,7 +51,7 @@ class ProgramNames:
         return ""
 
     def hint(self, name: str) -> str:
-        """What to do about a name that is not defined; "" if it is none of these."""
+        """What to do about a name that is not defined, or a module that is not there; "" if it is none of these."""
         return ""
 
 

@@ -170,6 +170,8 @@ def no_server(name: str, run: FailedRun) -> str:
     why, alike = run.absent(asked)
     if why:
         return f"The server {asked!r} is broken: {why.rstrip('.')}."
+    if said := run.names.hint(name):
+        return said
     near = f"Near: {', '.join(alike)}." if alike else ""
     if asked == name.partition(".")[0]:
         if near or asked in sys.stdlib_module_names:

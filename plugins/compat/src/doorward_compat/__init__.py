@@ -10,7 +10,16 @@ from doorward import hookimpl
 from doorward.configuration import module_name
 from doorward.helping import PROGRAM_NAMES, ProgramNames
 
-from doorward_compat.aliases import MODELS, NO_MODEL, RUNTIME, aliases, function_names, server_meant
+from doorward_compat.aliases import (
+    LIBRARY,
+    MODELS,
+    NO_LIBRARY,
+    NO_MODEL,
+    RUNTIME,
+    aliases,
+    function_names,
+    server_meant,
+)
 
 if TYPE_CHECKING:
     from doorward import Failure, Gateway
@@ -75,4 +84,4 @@ class Compat(ProgramNames):
 
     def hint(self, name: str) -> str:
         """See `doorward.helping.ProgramNames`."""
-        return NO_MODEL if name == MODELS else ""
+        return {MODELS: NO_MODEL, LIBRARY: NO_LIBRARY}.get(name, "")

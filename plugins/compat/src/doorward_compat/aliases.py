@@ -29,6 +29,14 @@ MODELS = "llm"
 
 NO_MODEL = f'No language model is configured: the operator adds a server `{MODELS}` of `source = "llm"`.'
 
+LIBRARY = "code-executor-mcp"
+"""The package of another system, as its own users import it from Node."""
+
+NO_LIBRARY = (
+    "It is for hosts of that system; here a program has callMCPTool, discoverMCPTools, searchTools and getToolSchema "
+    "without an import, and hosts in Python use `doorward.Gateway`."
+)
+
 ASKS_MODEL = re.compile(rf"(?<![.\w]){MODELS}\s*\.\s*(?:ask|think)\b")
 
 _MENTIONED = re.compile(
@@ -73,7 +81,7 @@ def aliases(
 def server_meant(name: str) -> str:
     """The server in a name such as `mcp.servers.github`, `github.functions` or `mcp_github`; else the first part of the
     name."""
-    found = re.fullmatch(r"(?:mcp\.)?servers\.(\w+).*|mcp_(\w+)|(?:.*/)?(\w+).*", name)
+    found = re.fullmatch(r"(?:mcp\.)?servers\.(\w+).*|mcp_(\w+)|(?:.*/)?([\w-]+).*", name)
     return next(filter(None, found.groups()), "") if found else name
 
 

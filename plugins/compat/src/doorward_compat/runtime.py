@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -121,7 +122,7 @@ class Runtime:
         if (function := self._qualified(run, name)).partition(".")[0] == _SELF:
             raise UnknownName(
                 f"{name[:100]} is no function of a server, but what runs programs here",
-                hint="Give its `code` to execute_code, in its language; `functions` there are its `allowedTools`.",
+                hint=f"Give its `code` to execute_code: {_as_run(function, arguments or more)}",
             )
         return await _call(run, function, {**(arguments or {}), **more})
 
@@ -187,6 +188,17 @@ class Runtime:
         """The schema of the parameters, with the definitions that it refers to."""
         reached = self._catalog.reached(function.server, function.parameters)
         return {**function.parameters, **({"$defs": reached} if reached else {})}
+
+
+def _as_run(function: str, arguments: Mapping[str, Any]) -> str:
+    """The call of our tool that runs what another system's tool was to run."""
+    given = ["code"] + (['language="typescript"'] if "script" in function.lower() else [])
+    tools, sampling = arguments.get("allowedTools"), arguments.get("enableSampling")
+    if isinstance(tools, list):
+        given.append(f"functions={json.dumps([str(each)[:100] for each in tools[:20]])}")
+    if isinstance(sampling, bool):
+        given.append(f"sampling={json.dumps(sampling)}")
+    return f"execute_code({', '.join(given)})"
 
 
 async def _call(run: HelperContext, name: str, arguments: Mapping[str, Any]) -> Any:
