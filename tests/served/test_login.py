@@ -4,6 +4,7 @@ no mock."""
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
 import urllib.request
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx2
 import mcp_types as t
 import pytest
 from doorward import Gateway
@@ -91,6 +93,51 @@ def test_log_in_to_an_api(tmp_path: Path, provider: Any) -> None:
         leaks(provider.secrets(), {"state": b"".join(f.read_bytes() for f in place.state.rglob("*") if f.is_file())})
         == []
     )
+
+
+def test_log_in_on_a_page(tmp_path: Path, provider: Any) -> None:
+    """An operator begins the login in the console, and visits the provider, or pastes where a browser on another machine
+    ended: then agents can call. An address of another login is refused, and nothing that is shown or logged is a token."""
+    place = project(tmp_path, api(provider))
+    provider.expires_in = 3600
+    with place.http("--console") as (url, _):
+        until(lambda: "works once" in place.said())
+        root = url.removesuffix("/mcp")
+        link = re.search(r"works once: (\S+)link=(\S+)", place.said())
+        assert link is not None
+        with httpx2.Client(base_url=root, headers={"Origin": root}, timeout=30) as person, httpx2.Client() as browser:
+            assert person.post("/console/enter", data={"link": link[2]}).status_code == 303
+            page = person.get("/console/servers")
+            assert "mine: nobody is logged in" in page.text
+            forgery = re.search(r'name="forgery" value="([^"]+)"', page.text)
+            assert forgery is not None
+            data = {"forgery": forgery[1], "do": "login"}
+
+            def begin() -> str:
+                answer = person.post("/console/servers/mine.json", data=data)
+                assert answer.json()["told"] == [
+                    "Log in at 127.0.0.1 for mine (127.0.0.1), which is asked for: read offline_access."
+                ]
+                return str(answer.json()["url"])
+
+            def state() -> Any:
+                return person.get("/console/servers.json").json()["servers"][0]["logins"][0]
+
+            assert browser.get(begin(), follow_redirects=True).status_code == 200
+            until(lambda: state()["state"] == "ok")
+            assert json.loads(place.run("call", "mine.me", "--json").stdout)["user"] == "alice"
+            for address, state_after in (
+                ("http://127.0.0.1/callback?code=x&state=y", "that is not the address"),
+                ("", ""),
+            ):
+                ended = browser.get(begin()).headers["location"]
+                pasted = person.post("/console/servers/mine", data={**data, "do": "paste", "address": address or ended})
+                assert pasted.status_code == 200
+                until(lambda after=state_after: after in state()["failed"] and (after or not state()["failed"]))
+            gone = person.post("/console/servers/mine", data={**data, "do": "paste", "address": "x"})
+            assert gone.status_code == 404
+            shown = person.get("/console/servers").text + person.get("/console/approvals").text
+    assert leaks(provider.secrets(), {"shown": shown.encode(), "log": place.said().encode()}) == []
 
 
 async def test_an_mcp_server(tmp_path: Path, keeper: tuple[Keeper, str]) -> None:

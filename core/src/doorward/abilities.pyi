@@ -26,6 +26,7 @@ from doorward.model.drivers import SupportsOpen as SupportsOpen
 from doorward.model.drivers import SupportsServerCheck as SupportsServerCheck
 from doorward.model.drivers import TellsChanges as TellsChanges
 from doorward.model.drivers import TellsLayout as TellsLayout
+from doorward.model.drivers import TellsLogin as TellsLogin
 from doorward.model.drivers import TellsRequests as TellsRequests
 from doorward.model.drivers import TellsUpstreams as TellsUpstreams
 
@@ -57,6 +58,7 @@ __all__ = [
     "SupportsServerCheck",
     "TellsChanges",
     "TellsLayout",
+    "TellsLogin",
     "TellsRequests",
     "TellsUpstreams",
 ]

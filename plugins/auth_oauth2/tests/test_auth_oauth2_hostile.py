@@ -394,7 +394,7 @@ async def test_the_receiver() -> None:
         assert "default-src 'none'" in page.headers["Content-Security-Policy"]
         assert (await client.get(base + "/callback?state=expected-state&code=second")).status_code == 404
         with pytest.raises(ServerError, match="refused"):
-            await redirect.answer()
+            await redirect.answer(asyncio.sleep(0, None))
 
 
 @pytest.mark.slow

@@ -70,8 +70,8 @@ class Source(Protocol):
 class Auth(Protocol):
     """Adds credentials to outgoing requests. Lives on the host; nothing of it ever enters a sandbox.
 
-    It may have the abilities `SupportsLogin`, `SupportsLogout`, `SupportsLoginCheck`, `SupportsFilledParameters` and
-    `SupportsClose` as well.
+    It may have the abilities `SupportsLogin`, `SupportsLogout`, `SupportsLoginCheck`, `TellsLogin`,
+    `SupportsFilledParameters` and `SupportsClose` as well.
     """
 
     Settings: ClassVar[type[Settings]]
@@ -293,6 +293,14 @@ class SupportsLoginCheck(Protocol):
     """An auth that can say which credentials it has, for `doorward doctor`."""
 
     async def check(self) -> str: ...
+
+
+@runtime_checkable
+class TellsLogin(Protocol):
+    """An auth that can say until when a person's login holds, in seconds since the epoch: 0 if nobody is logged in,
+    infinity if it is renewed by itself or the end is unknown, `None` if no person logs in. It asks no server."""
+
+    async def login_ends(self) -> float | None: ...
 
 
 @runtime_checkable

@@ -25,6 +25,7 @@ from doorward.model.drivers import (
     SupportsLogout,
     SupportsMachineCheck,
     SupportsServerCheck,
+    TellsLogin,
 )
 from doorward.model.executors import Executor
 from doorward.model.storage import Store
@@ -32,7 +33,15 @@ from doorward.plugins.hookspecs import MAY_WAIT, hookimpl
 
 PROTOCOLS: Mapping[str, tuple[Any, ...]] = {
     "source": (Source, SupportsServerCheck),
-    "auth": (Auth, SupportsLogin, SupportsLogout, SupportsLoginCheck, SupportsFilledParameters, SupportsClose),
+    "auth": (
+        Auth,
+        SupportsLogin,
+        SupportsLogout,
+        SupportsLoginCheck,
+        TellsLogin,
+        SupportsFilledParameters,
+        SupportsClose,
+    ),
     "store": (Store,),
     "cache": (Cache,),
     "executor": (Executor, SupportsBuild, SupportsMachineCheck),

@@ -96,6 +96,20 @@ class OAuth2:
             raise ServerError("nobody is logged in", hint=self._advice())
         return "logged in"
 
+    async def login_ends(self) -> float | None:
+        """Until when a person's login holds: what has a refresh token is renewed. Raises: ConfigError."""
+        from doorward_auth_kit import UnreadableEntry
+
+        if self._context.settings.flow not in PEOPLE:
+            return None
+        try:
+            login = await self._store().load()
+        except UnreadableEntry:
+            return 0.0
+        if login is None:
+            return 0.0
+        return float("inf") if login.tokens.get("refresh_token") else login.ends
+
     def _require_person(self) -> None:
         if self._context.settings.flow not in PEOPLE:
             raise ConfigError(

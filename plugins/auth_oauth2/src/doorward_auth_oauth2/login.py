@@ -50,10 +50,9 @@ async def _in_a_browser(
             await person.open(page)
 
         async def answer() -> AuthorizationCodeResult:
-            pasted = await person.ask(
-                "When the browser has ended at an address that starts with http://127.0.0.1, paste that:"
+            got = await redirect.answer(
+                person.ask("When the browser has ended at an address that starts with http://127.0.0.1, paste that:")
             )
-            got = await redirect.answer() if pasted is None else redirect.pasted(pasted)
             context.redact(got["code"])
             return AuthorizationCodeResult(code=got["code"], state=got["state"], iss=got.get("iss"))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import html
 import secrets
+from collections.abc import Coroutine
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -63,15 +64,23 @@ class Redirect:
         """Expect the `state` of this URL, at which the login starts, to come back."""
         self._state = _query(authorization_url).get("state", "")
 
-    async def answer(self) -> dict[str, str]:
-        """The parameters that came back. Raises: ServerError if the login was refused, or nobody came."""
+    async def answer(self, asks: Coroutine[Any, Any, str | None]) -> dict[str, str]:
+        """The parameters that came back, or stand in the address that a person was asked to paste. Raises: ServerError
+        if the login was refused, or nobody came."""
+        asked = asyncio.ensure_future(asks)
         try:
             with anyio.fail_after(MAX_LOGIN_SECONDS):
+                either: list[asyncio.Future[Any]] = [asked, self._query]
+                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+                if not self._query.done() and (pasted := asked.result()) is not None:
+                    return self.pasted(pasted)
                 return checked(await self._query)
         except TimeoutError:
             raise ServerError(
                 f"nobody has logged in within {MAX_LOGIN_SECONDS / 60:.0f} minutes", hint="Start the login again."
             ) from None
+        finally:
+            asked.cancel()
 
     def pasted(self, text: str) -> dict[str, str]:
         """The parameters of an address that a person pasted. Raises: ServerError."""
@@ -101,13 +110,11 @@ class Redirect:
             return _page("404 Not Found", "There is nothing here", "")
         query = _query(target)
         if not self._fits(query):
-            return _page(
-                "400 Bad Request", "This is no answer to the login that goes on", "Start again from the terminal."
-            )
+            return _page("400 Bad Request", "This is no answer to the login that goes on", "Start the login again.")
         self._query.set_result(query)
         if "error" in query:
             return _page("200 OK", "The login was refused", said(dict(query)))
-        return _page("200 OK", "Doorward has the answer", "You can close this page, and go back to the terminal.")
+        return _page("200 OK", "Doorward has the answer", "You can close this page, and go back to where you began.")
 
 
 def checked(query: dict[str, str]) -> dict[str, str]:

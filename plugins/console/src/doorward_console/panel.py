@@ -12,6 +12,7 @@ from doorward.serving import person_of
 if TYPE_CHECKING:
     from doorward import Gateway, Principal
 
+    from doorward_console.logins import Logins
     from doorward_console.recent import Recent
 
 
@@ -44,6 +45,7 @@ class Question:
     gateway: Gateway
     visitor: Visitor
     recent: Recent
+    logins: Logins
     rest: str = ""
     query: Mapping[str, str] = field(default_factory=dict)
     form: Mapping[str, str] = field(default_factory=dict)

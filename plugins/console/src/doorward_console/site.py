@@ -15,6 +15,7 @@ from doorward.values import is_loopback
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
+from doorward_console.logins import Logins
 from doorward_console.pages import Pages
 from doorward_console.panel import Found, Moved, Panel, Question, Visitor
 from doorward_console.panels import PANELS
@@ -57,6 +58,7 @@ class Site:
         self, gateway: Gateway, settings: ConsoleSettings, is_operator: Callable[[str], bool], recent: Recent
     ) -> None:
         self._gateway, self._settings, self._is_operator, self._recent = gateway, settings, is_operator, recent
+        self._logins = Logins(gateway)
         self._sessions = Sessions(settings.hours * 3600)
         self._stored = StoredSessions.of(gateway, settings.hours * 3600)
 
@@ -213,7 +215,7 @@ class Site:
                 raise UnknownName("there is no such page")
             _require(panel, self._gateway)
             question = Question(
-                self._gateway, visitor, self._recent, rest.strip("/"), dict(request.query_params), form
+                self._gateway, visitor, self._recent, self._logins, rest.strip("/"), dict(request.query_params), form
             )  # fmt: skip
             if request.method == "POST":
                 if panel.post is None:

@@ -13,7 +13,7 @@ PANELS = [
         needs="doorward_approvals:REQUESTS",
     ),
     Panel("runs", "Runs", runs.view, "runs.html", _OURS, 20, runs.post),
-    Panel("servers", "Servers", servers.view, "servers.html", _OURS, 30),
+    Panel("servers", "Servers", servers.view, "servers.html", _OURS, 30, servers.post),
     Panel("functions", "Functions", functions.view, "functions.html", _OURS, 40, functions.post),
     Panel("policy", "Policy", policy.view, "policy.html", _OURS, 50),
     Panel("use", "Use", use.view, "use.html", _OURS, 60),

@@ -11,6 +11,7 @@ from doorward import DoorwardError, Refused, UnknownName, log
 from doorward.administration import run_in_thread
 from doorward.engines import Put, scan_all
 
+from doorward_console.logins import login_rows
 from doorward_console.panel import Found, Moved, Question
 from doorward_console.panels.present import present, reading_call
 from doorward_console.panels.stored import stored_run
@@ -40,6 +41,7 @@ async def view(question: Question) -> Found:
             "waiting": [_row(question, each) for each in waiting],
             "answered": [_row(question, each) for each in answered],
             "may_answer": question.visitor.may_answer,
+            "logins": await _logins(question),
             "changed": await _changed(question),
         },
         live=True,
@@ -77,6 +79,13 @@ def _requests(question: Question) -> Requests:
     from doorward_approvals import REQUESTS
 
     return question.gateway.services[REQUESTS]
+
+
+async def _logins(question: Question) -> list[dict[str, Any]]:
+    """The logins of the visitor that have ended, or end soon."""
+    servers = (await question.gateway.list_servers(principal=str(question.visitor.principal)))["servers"]
+    rows = await login_rows(question.logins, [each["name"] for each in servers], question.visitor)
+    return [row for some in rows.values() for row in some if row["state"] in ("over", "soon")]
 
 
 async def _changed(question: Question) -> list[dict[str, Any]]:

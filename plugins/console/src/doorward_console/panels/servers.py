@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlsplit
 
+from doorward import InvalidArguments, UnknownName
 from doorward.administration import Report
 
+from doorward_console.logins import login_rows
 from doorward_console.panel import Found, Question
 
 MAX_LISTED = 20
@@ -17,14 +20,38 @@ async def view(question: Question) -> Found:
     gateway, visitor = question.gateway, question.visitor
     listed = await gateway.list_servers(principal=str(visitor.principal))
     reports = gateway.catalog.reports()
+    logins = await login_rows(question.logins, [each["name"] for each in listed["servers"]], visitor)
     return Found(
         {
-            "servers": [_row(each, reports) for each in listed["servers"]],
+            "servers": [_row(each, reports) | {"logins": logins[each["name"]]} for each in listed["servers"]],
             "executors": listed["executors"],
             "chain": gateway.chain() if visitor.is_operator else [],
         },
         live=True,
     )
+
+
+async def post(question: Question) -> Found:
+    """Begin a login, or go on with one whose browser is on another machine."""
+    name, logins, form = question.rest, question.logins, question.form
+    server = name.partition("@")[0]
+    listed = await question.gateway.list_servers(principal=str(question.visitor.principal))
+    whose = logins.whose(server, question.visitor) if server in [each["name"] for each in listed["servers"]] else None
+    if whose is None or name not in logins.names(server, question.visitor):
+        raise UnknownName("there is no such server for you to log in to")
+    if form.get("do") == "login":
+        login = await logins.begin(name, whose)
+        host = urlsplit(login.url).hostname or ""
+        shown = {"told": login.told, "url": login.url, "host": host, "failed": login.failed, "pasted": False}
+    elif form.get("do") == "paste":
+        begun = logins.find(name, whose)
+        if begun is None or begun.pasted.done():
+            raise UnknownName("no login goes on here (any more)", hint="Begin it again.")
+        begun.pasted.set_result(form.get("address", ""))
+        shown = {"told": [], "url": "", "host": "", "failed": "", "pasted": True}
+    else:
+        raise InvalidArguments("one can log in to a server")
+    return Found({"server": name, "minutes": 5, **shown}, "doorward_console/login.html")
 
 
 def _row(listed: dict[str, Any], reports: dict[str, Report]) -> dict[str, Any]:
