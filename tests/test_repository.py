@@ -96,6 +96,7 @@ BUILT_ON = {
         "doorward-pins",
         "doorward-policy-rules",
     ],
+    "embed": ["doorward-mcp-server", "doorward-mcp-upstream"],
     "http": ["doorward-json"],
     "jail": ["doorward-json"],
     "llm": ["doorward-enhance"],

@@ -44,8 +44,10 @@ MODULES = (
 )
 LIBRARIES = (
     *("doorward_cli", "doorward_testing", "doorward_observers", "doorward_http", "doorward_text"),
-    *("doorward_auth_kit", "doorward_jail", "doorward_json"),
+    *("doorward_auth_kit", "doorward_jail", "doorward_json", "doorward_embed"),
 )
+BUILT_ON = ("doorward_mcp_server", "doorward_mcp_upstream")
+"""Plugins on which others are built, and which nobody else imports: stubs alone."""
 
 
 def pages() -> dict[str, str]:
@@ -69,7 +71,11 @@ def pages() -> dict[str, str]:
 
 def stubs() -> dict[Path, str]:
     """The text of each stub, by the file of its module."""
-    late = [module for name in (*MODULES, *LIBRARIES) if hasattr(module := importlib.import_module(name), "_EXPORTS")]
+    late = [
+        module
+        for name in (*MODULES, *LIBRARIES, *BUILT_ON)
+        if hasattr(module := importlib.import_module(name), "_EXPORTS")
+    ]
     return {Path(module.__file__ or "").with_suffix(".pyi"): _stub(module) for module in late}
 
 

@@ -96,17 +96,22 @@ def serve(
 
         for file in first_start(project):
             say(f"wrote {file}", err=True)
-    from doorward_mcp_server.stopping import Stopping
-
     transport, several = "http" if console else transport, None
     if workers > 1:
         if transport != "http" or console:
             raise click.UsageError("--workers is for --transport http, and for no console: its sessions are of one.")
         several = _workers(workers, _loaded(project, transport, host, port, console))
         several.supervise(lambda url: say(f"Serving MCP at {url} by {workers} workers", err=True))
+    run_server(_loaded(project, transport, host, port, console), transport, several, endpoint)
+
+
+def run_server(loaded: Loaded, transport: str = "stdio", workers: Workers | None = None, endpoint: str = "") -> None:
+    """Serve a configuration by "stdio" or "http", until the client goes or the process is told to end: what the command
+    `serve` does. Raises: DoorwardError."""
+    from doorward_mcp_server.stopping import Stopping
+
     stopping = Stopping()
-    loaded = _loaded(project, transport, host, port, console)
-    asyncio.run(stopping.serve(_serve(loaded, transport, stopping, several, endpoint)))
+    asyncio.run(stopping.serve(_serve(loaded, transport, stopping, workers, endpoint)))
 
 
 def _loaded(project: Project, transport: str, host: str | None, port: int | None, console: bool) -> Loaded:

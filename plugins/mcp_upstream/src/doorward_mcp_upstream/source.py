@@ -18,23 +18,24 @@ from doorward_mcp_upstream.connections.settings import MCPSettings
 from doorward_mcp_upstream.tools import files, functions, results
 from doorward_mcp_upstream.tools.documents import digest
 from doorward_mcp_upstream.tools.text import line, prose
-from doorward_mcp_upstream.upstream import Listing, Upstream
+from doorward_mcp_upstream.upstream import Listing, Opener, Upstream
 
 _FORM = 2
 """Goes up when the same tools become other functions, so that they are compiled again."""
 
 
 class MCP:
-    """Functions from an MCP server of any kind: one that is started, or one that is reached by HTTP."""
+    """Functions from an MCP server of any kind: one that is started, or one that is reached by HTTP; or, in a subclass,
+    by the wire that `wired` opens."""
 
     Settings: ClassVar[type[Settings]] = MCPSettings
     tells_changes = True
     offers: Sequence[Function] = offers.FUNCTIONS
 
-    def __init__(self, server: ServerContext[MCPSettings]) -> None:
+    def __init__(self, server: ServerContext[MCPSettings], wired: Opener | None = None) -> None:
         self._server = server
         self._settings = server.settings
-        self._upstream = Upstream(server)
+        self._upstream = Upstream(server, wired)
         self._known: tuple[Listing, dict[str, Mapping[str, Any]]] | None = None
         self._digests: dict[str, str] = {}
 

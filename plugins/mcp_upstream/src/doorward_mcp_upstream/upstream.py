@@ -8,7 +8,7 @@ import contextlib
 import functools
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from textwrap import indent
 from typing import TYPE_CHECKING, Any, Literal
@@ -27,10 +27,13 @@ from doorward_mcp_upstream.connections.troubles import Refusal, Trouble
 
 if TYPE_CHECKING:
     from doorward_mcp_upstream.connections.connection import Connection
+    from doorward_mcp_upstream.connections.wire import Wire
 
-__all__ = ["Listing", "Upstream"]
+__all__ = ["Listing", "Opener", "Upstream"]
 
-Transport = Literal["stdio", "http", "sse"]
+Transport = Literal["stdio", "http", "sse", "given"]
+Opener = Callable[[], contextlib.AbstractAsyncContextManager["Wire"]]
+"""Opens a wire to a server that is reached in another way than by the settings of the source `mcp`."""
 
 _DEBOUNCE_SECONDS, _MAX_DEBOUNCE_SECONDS = 0.3, 60.0
 """Seconds for which a change waits for further ones before it is told: doubled each time, until the server has been
@@ -58,7 +61,8 @@ class Upstream:
     the network cancels that task. So it must not be a caller's.
     """
 
-    def __init__(self, context: ServerContext[MCPSettings]) -> None:
+    def __init__(self, context: ServerContext[MCPSettings], wired: Opener | None = None) -> None:
+        self._wired = wired
         self._context = replace(context, auth=functools.cache(context.auth))
         self._settings = context.settings
         self._flights = Flights()
@@ -75,7 +79,7 @@ class Upstream:
         self._telling: asyncio.TimerHandle | None = None
         self._patience = _DEBOUNCE_SECONDS
         self._told_at = float("-inf")
-        self._transport = self._settings.transport
+        self._transport: Transport | None = "given" if wired is not None else self._settings.transport
         self._closed = False
 
     async def listing(self, *, fresh: bool = False, era: str = "", principal: str = LOCAL) -> Listing:
@@ -199,7 +203,14 @@ class Upstream:
                 try:
                     with self._context.holding():
                         async with opened(
-                            transport, self._context, self._log, self._flights, self._pace, self._tell, era
+                            transport,
+                            self._context,
+                            self._log,
+                            self._flights,
+                            self._pace,
+                            self._tell,
+                            era,
+                            self._wired,
                         ) as connection:
                             timer.cancel()
                             self._transport, self._connection, self._opening = transport, connection, None

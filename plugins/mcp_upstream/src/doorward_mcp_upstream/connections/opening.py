@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Literal
 
 import anyio
@@ -21,9 +22,12 @@ from doorward_mcp_upstream.connections.sse import sse
 from doorward_mcp_upstream.connections.stderr import StderrLog
 from doorward_mcp_upstream.connections.stdio import stdio
 from doorward_mcp_upstream.connections.troubles import Trouble, root
+from doorward_mcp_upstream.connections.wire import Wire
 
 _OWN_NAME = "doorward"
 """The name of Doorward's own MCP server."""
+_OLDER_ERA = "2025-11-25"
+"""What is spoken first by a given wire: it goes both ways, and only in the older era do servers ask within a call."""
 _START_IT_BY_HAND = (
     "Start its `command` by hand, in the same folder, and read what it says. It gets PATH, HOME and the like, and what "
     "`env` names, but nothing else of the environment."
@@ -32,19 +36,22 @@ _START_IT_BY_HAND = (
 
 @contextlib.asynccontextmanager
 async def opened(
-    transport: Literal["stdio", "http", "sse"],
+    transport: Literal["stdio", "http", "sse", "given"],
     context: ServerContext[MCPSettings],
     log: StderrLog,
     flights: Flights,
     pace: Pace,
     changed: Callable[[], None],
     era: str,
+    given: Callable[[], AbstractAsyncContextManager[Wire]] | None = None,
 ) -> AsyncIterator[Connection]:
     """A session, open for as long as its owner stays in this block.
 
     Raises: any exception, perhaps within exception groups; see `explained`.
     """
-    if transport == "stdio":
+    if given is not None:
+        wired, era = given(), _OLDER_ERA
+    elif transport == "stdio":
         _refuse_nested(context)
         wired = stdio(context, log)
     else:

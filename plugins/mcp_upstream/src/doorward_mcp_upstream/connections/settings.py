@@ -23,7 +23,23 @@ _PROTOCOL_HEADERS = {
 }
 
 
-class MCPSettings(Settings):
+class SessionSettings(Settings):
+    """How long a server may take, and what it may ask, however it is reached."""
+
+    start_timeout: PositiveFloat = Field(
+        30.0, description="Seconds until the server must have started and said what it can do"
+    )
+    timeout: PositiveFloat = Field(
+        60.0, description="Seconds that one call may take, without the time in which a person is asked"
+    )
+    idle: NonNegativeFloat = Field(
+        300.0, description="Seconds without a call after which the server is disconnected; 0: never"
+    )
+    sampling: bool = Field(False, description="Pass requests of the server to use the client's model on to the client")
+    allow_self: bool = Field(False, description="Allow an entry that starts or reaches Doorward itself")
+
+
+class MCPSettings(SessionSettings):
     """How one MCP server is started or reached, and how long it may take."""
 
     command: list[str] = Field(
@@ -46,17 +62,6 @@ class MCPSettings(Settings):
         description="`http` is streamable HTTP, `sse` the older HTTP with server-sent events; found out if it is not "
         "set",
     )
-    start_timeout: PositiveFloat = Field(
-        30.0, description="Seconds until the server must have started and said what it can do"
-    )
-    timeout: PositiveFloat = Field(
-        60.0, description="Seconds that one call may take, without the time in which a person is asked"
-    )
-    idle: NonNegativeFloat = Field(
-        300.0, description="Seconds without a call after which the server is disconnected; 0: never"
-    )
-    sampling: bool = Field(False, description="Pass requests of the server to use the client's model on to the client")
-    allow_self: bool = Field(False, description="Allow an entry that starts or reaches Doorward itself")
 
     @field_validator("command", mode="before")
     @classmethod
