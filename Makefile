@@ -138,11 +138,11 @@ dist: setup
 publish: setup
 	$(BIN)/python release/publish_distributions.py $(if $(REALLY),--really)
 
-# The server image, of what is in dist/. BASE=… is the image of a Python on which it is built.
+# The server image, of what is in dist/. BASE=… is the image of a Python on which it is built, INSTALL=… what of Doorward it has.
 .PHONY: image
 image: dist
 	cp requirements-dev.txt dist/constraints.txt
-	docker build --file deploy/Dockerfile $(if $(BASE),--build-arg BASE=$(BASE)) --tag doorward dist
+	docker build --file deploy/Dockerfile $(if $(BASE),--build-arg BASE=$(BASE)) $(if $(INSTALL),--build-arg "INSTALL=$(INSTALL)") --tag doorward dist
 
 # A whole release, made and checked in a clone: versions, changelog, tag, distributions, what agents take, site, publication to an index of
 # this machine, image. With REALLY=1 its commit and tag are taken over.

@@ -45,12 +45,14 @@ def set_version(root: Path, before: str, now: str) -> None:
     """Have all files of a repository name the next version."""
     for name in git("ls-files", cwd=root).splitlines():
         file = root / name
-        if _LEFT_ALONE.fullmatch(name) or file.suffix not in (".toml", ".txt", ".md", ".py", ".json", ".ini"):
+        if _LEFT_ALONE.fullmatch(name) or file.suffix not in (".toml", ".txt", ".md", ".py", ".json", ".ini", ".yaml"):
             continue
         text = file.read_text(encoding="utf-8")
         changed = with_version(text, before, now)
         if file.name == "pyproject.toml":
             changed = re.sub(rf'^version = "{re.escape(before)}"$', f'version = "{now}"', changed, count=1, flags=re.M)
+        if file.name == "Chart.yaml":
+            changed = re.sub(rf'^(version: |appVersion: "){re.escape(before)}', rf"\g<1>{now}", changed, flags=re.M)
         if name == "core/src/doorward/model/version.py":
             changed = changed.replace(f'__version__ = "{before}"', f'__version__ = "{now}"')
         if changed != text:
