@@ -217,7 +217,8 @@ class TellsLayout(Protocol):
 @runtime_checkable
 class TellsRequests(Protocol):
     """A source class that says which HTTP request a call is: its method, its path with the query below the base URL,
-    and its body. What stands in for a server knows its calls by that. Raises: InvalidArguments."""
+    and its body. Of an MCP server: `tools/call`, the name of the tool, and its arguments as JSON. What stands in for a
+    server knows its calls by that. Raises: InvalidArguments."""
 
     @staticmethod
     def sent(function: Function, arguments: Mapping[str, Any]) -> tuple[str, str, bytes | None]: ...

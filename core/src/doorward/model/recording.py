@@ -254,6 +254,8 @@ class RecordedCall:
     reply: Reply | None
     error: DoorwardError | None
     ms: float
+    account: str = ""
+    """The account that the program named, of a server that has several."""
 
 
 class Recordings(Protocol):

@@ -1,22 +1,20 @@
-"""`doorward mock`: serves an API on this machine out of recorded runs, for tests of programs, and for CI."""
+"""`doorward mock`: serves APIs and MCP servers on this machine out of recorded runs, for tests of programs, and for
+CI."""
 
 from __future__ import annotations
 
 import json
-import time
+import socket
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Lock
-from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import anyio
 import click
-from doorward import LOCAL, ApiError, Gateway, InvalidArguments, RateLimited, UnknownName
+from doorward import LOCAL, ApiError, ConfigError, DoorwardError, Gateway, RateLimited
 from doorward.abilities import TellsRequests
 from doorward.administration import bind_arguments, plain_value
 from doorward.configuration import module_name
@@ -24,10 +22,12 @@ from doorward.recording import RECORDINGS, RecordedCall
 from doorward_cli import Project, common, print_json, say
 
 from doorward_durable_runs.journal.entries import HELPERS
+from doorward_durable_runs.mock_tools import result_of, tool_of
 
 HOST = "127.0.0.1"
 NOT_RECORDED = 501
-MAX_BODY_BYTES = 50 * 2**20
+TOOL = "tools/call"
+"""The method of a call of an MCP server's tool. Its target is the tool, its body the arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,10 @@ class Mock:
 
     def __init__(self) -> None:
         self._answers: dict[tuple[object, ...], deque[Answer]] = {}
-        self._lock = Lock()
         self.servers: set[str] = set()
+        """Their names; `NAME@ACCOUNT` for each account of one that has several: their answers are never mixed."""
+        self.tools: dict[str, dict[str, Mapping[str, object]]] = {}
+        """The tools of servers that are MCP servers, by their names, as `tools/list` has them."""
         self.unserved: dict[str, str] = {}
         """Functions of which no answer is served, and why."""
 
@@ -56,9 +58,8 @@ class Mock:
         self._answers.setdefault(_key(method, f"/{server}{target}", body), deque()).append(answer)
 
     def answer(self, method: str, target: str, body: bytes | None) -> Answer:
-        with self._lock:
-            if found := self._answers.get(_key(method, target, body)):
-                return found.popleft() if len(found) > 1 else found[0]
+        if found := self._answers.get(_key(method, target, body)):
+            return found.popleft() if len(found) > 1 else found[0]
         told = json.dumps({"error": f"no answer to {method} {target[:500]} is recorded"})
         return Answer(NOT_RECORDED, told.encode(), _JSON, 0.0)
 
@@ -81,6 +82,7 @@ def _key(method: str, target: str, body: bytes | None) -> tuple[object, ...]:
 
 
 def _answer(call: RecordedCall, *, latency: bool) -> Answer:
+    """How an API answered a call."""
     seconds = call.ms / 1000 if latency else 0.0
     match call.error:
         case ApiError(status=status, body=body):
@@ -106,16 +108,26 @@ def _add(gate: Gateway, mock: Mock, latency: bool, call: RecordedCall) -> None:
     kinds = {module_name(name): settings["source"] for name, settings in gate.config.servers.items()}
     try:
         function = gate.broker.functions.find(call.function, LOCAL)
+        accounts = gate.servers.accounts.get(function.server)
         arguments = bind_arguments(function, call.args, call.kwargs, gate.catalog)
-    except (UnknownName, InvalidArguments) as error:
+        server = module_name(function.server)
+        if accounts:
+            server += f"@{accounts.choose(call.account or None, arguments, LOCAL)}"
+        driver: object = gate.plugins.driver("source", kinds[module_name(function.server)])
+        if not isinstance(driver, TellsRequests):
+            mock.unserved[call.function] = "its source cannot say by which requests it is reached"
+            return
+        method, target, body = driver.sent(function, arguments)
+    except DoorwardError as error:
         mock.unserved[call.function] = error.message
         return
-    driver: object = gate.plugins.driver("source", kinds[module_name(function.server)])
-    if not isinstance(driver, TellsRequests):
-        mock.unserved[call.function] = "its source cannot say by which HTTP requests it is reached"
-        return
-    method, target, body = driver.sent(function, arguments)
-    mock.add(module_name(function.server), method, target, body, _answer(call, latency=latency))
+    if method == TOOL:
+        schemas = gate.catalog.reached(function.server, [function.parameters, function.returns])
+        mock.tools.setdefault(server, {})[target] = tool_of(function, schemas)
+        result = json.dumps(result_of(function, call)).encode()
+        mock.add(server, TOOL, f"/{target}", body, Answer(200, result, _JSON, call.ms / 1000 if latency else 0.0))
+    else:
+        mock.add(server, method, target, body, _answer(call, latency=latency))
 
 
 async def mock_of(project: Project, runs: tuple[str, ...], *, latency: bool) -> Mock:
@@ -133,67 +145,40 @@ async def mock_of(project: Project, runs: tuple[str, ...], *, latency: bool) -> 
     return mock
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def __init__(self, mock: Mock, *arguments: Any) -> None:
-        self._mock = mock
-        super().__init__(*arguments)
-
-    def _do(self) -> None:
-        size = int(self.headers.get("Content-Length") or 0)
-        host = urlsplit(f"//{self.headers.get('Host', '')}").hostname
-        if size > MAX_BODY_BYTES or host not in (HOST, "localhost"):  # a page in a browser may name another host
-            self.close_connection = True
-            answer = Answer(400, b"{}", _JSON, 0.0)
-        else:
-            answer = self._mock.answer(self.command, self.path, self.rfile.read(size) if size else None)
-        time.sleep(answer.seconds)
-        self.send_response(answer.status)
-        for name, value in answer.headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(answer.body)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(answer.body)
-
-    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _do
-
-    def log_message(self, *arguments: Any) -> None:
-        """Nothing: requests may carry credentials."""
-
-
-def server_of(mock: Mock, port: int) -> ThreadingHTTPServer:
-    """A server on loopback; port 0 is any free one."""
-    return ThreadingHTTPServer((HOST, port), partial(_Handler, mock))
-
-
-def serve(server: ThreadingHTTPServer) -> None:
-    with server:
-        server.serve_forever()
-
-
 @click.command()
 @common
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=0, help="The port on 127.0.0.1; any free one if not given."
 )
+@click.option("--stdio", metavar="SERVER", help="Be this MCP server, on standard input and output, and serve no HTTP.")
 @click.option("--latency/--no-latency", default=True, help="Whether answers take as long as they took.")
-def mock(project: Project, runs: tuple[str, ...], port: int, latency: bool) -> None:
-    """Serve the APIs that RUNs have called, on this machine alone, out of what was recorded: answers, how long they
-    took, and failures. RUN is the id of a stored run, or a file of `doorward runs replay --bundle` or `doorward save`.
+def mock(project: Project, runs: tuple[str, ...], port: int, stdio: str | None, latency: bool) -> None:
+    """Serve the APIs and MCP servers that RUNs have called, on this machine alone, out of what was recorded: answers,
+    how long they took, and failures. RUN is the id of a stored run, or a file of `doorward runs replay --bundle` or
+    `doorward save`.
 
-    Each server is below the URL that is printed: set it as its `base_url`, or give it to any other client. A request
-    that is not recorded is answered with 501.
+    Each server is at the URL that is printed: set it as its `base_url`, or as the `url` of an MCP server, or give it to
+    any other client. A request that is not recorded is answered with 501, a call of a tool with an error.
     """
+    try:
+        from doorward_durable_runs.mock_server import serve, serve_stdio
+    except ImportError:
+        hint = "pip install 'doorward-durable-runs[mock]'"
+        raise ConfigError("what serves HTTP and MCP is not installed", hint=hint) from None
     found = anyio.run(partial(mock_of, project, runs, latency=latency))
-    server = server_of(found, port)
-    at = {name: f"http://{HOST}:{server.server_address[1]}/{name}" for name in sorted(found.servers)}
-    if project.json:
-        print_json({"servers": at, "answers": found.count, "unserved": sorted(found.unserved)})
-    else:
-        say("\n".join([f"{found.count} recorded answers", *(f"{name}: {url}" for name, url in at.items())]))
     for name, why in sorted(found.unserved.items()):
         say(f"warning: {name} is not served: {why}", err=True)
-    serve(server)
+    if stdio is not None:
+        if stdio not in found.tools:
+            there = ", ".join(sorted(found.tools)) or "no MCP server"
+            raise click.UsageError(f"{stdio} is no MCP server of these runs; they called {there}")
+        anyio.run(serve_stdio, found, stdio)
+        return
+    with socket.create_server((HOST, port)) as listening:
+        at = {name: f"http://{HOST}:{listening.getsockname()[1]}/{name}" for name in sorted(found.servers)}
+        if project.json:
+            print_json({"servers": at, "answers": found.count, "unserved": sorted(found.unserved)})
+        else:
+            say("\n".join([f"{found.count} recorded answers", *(f"{name}: {url}" for name, url in at.items())]))
+        anyio.run(serve, found, listening)

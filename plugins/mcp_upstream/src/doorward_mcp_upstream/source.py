@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -9,7 +10,7 @@ from functools import cached_property, partial
 from typing import Any, ClassVar
 
 from anyio import to_thread
-from doorward import Call, Compiled, Function, ServerContext, ServerError, Settings, log
+from doorward import Call, Compiled, Function, InvalidArguments, ServerContext, ServerError, Settings, log
 from doorward.administration import starts_doorward
 from doorward.values import aside, in_a_line
 
@@ -90,6 +91,14 @@ class MCP:
     def upstreams(settings: MCPSettings, function: Function | None) -> list[str]:
         """See `doorward.abilities.TellsUpstreams`: where the server is, or what starts it."""
         return [settings.url or f"command:{shlex.join([*settings.command, *settings.args])}"]
+
+    @staticmethod
+    def sent(function: Function, arguments: Mapping[str, Any]) -> tuple[str, str, bytes | None]:
+        """See `doorward.abilities.TellsRequests`."""
+        if not function.data:
+            raise InvalidArguments(f"{function.qualified} calls no tool")
+        given = {function.names.get(key, key): value for key, value in arguments.items()}
+        return "tools/call", function.id, json.dumps(files.sent(given, function.parameters)).encode()
 
     async def close(self) -> None:
         await self._upstream.close()

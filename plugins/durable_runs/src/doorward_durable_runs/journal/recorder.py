@@ -223,7 +223,8 @@ class Journal(Events):
             if self._offline:
                 found = self._answered(found, entry)
                 given = {name: value for name, value in kwargs.items() if name != ACCOUNT}
-                self.answered(RecordedCall(function, args, given, found.reply, found.error, found.ms))
+                account = str(kwargs.get(ACCOUNT, ""))
+                self.answered(RecordedCall(function, args, given, found.reply, found.error, found.ms, account))
                 return found
             if found is None:
                 raise self._diverged(entry)
