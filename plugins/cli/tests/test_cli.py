@@ -77,7 +77,7 @@ def test_every_command_has_its_group() -> None:
 
 @pytest.mark.parametrize("word", own_commands())
 def test_every_command_explains_itself(cli: Cli, word: str) -> None:
-    """Each command has help, and takes --config, --env-file and --json. CONTRACT: CLI-03."""
+    """Each command has help, and takes --config, --env-file, --json and --quiet. CONTRACT: CLI-03."""
     below = {
         "add": ("fake",),
         "token": ("new",),
@@ -88,7 +88,7 @@ def test_every_command_explains_itself(cli: Cli, word: str) -> None:
     }
     ended = cli(word, *below.get(word, ()), "--help")
     assert ended.code == 0
-    assert all(option in ended.out for option in ("--config", "--env-file", "--json"))
+    assert all(option in ended.out for option in ("--config", "--env-file", "--json", "--quiet"))
 
 
 @pytest.mark.parametrize(
@@ -1255,6 +1255,18 @@ def test_tables_on_a_terminal(project: Cli, monkeypatch: pytest.MonkeyPatch) -> 
     assert len(lines) > 4
     shared.table(["one"], [[""], ["x"]])
     shared.table(["none", "at all"], [])
+
+
+def test_quiet_leaves_out_what_only_helps(project: Cli) -> None:
+    """Neither notes nor progress, in any command; answers, warnings, errors and exit codes are the same. CONTRACT: CLI-03."""
+    words = ("search", "city", "--limit", "1")
+    loud, quiet = project(*words), project(*words, "--quiet")
+    assert (loud.out, loud.code) == (quiet.out, quiet.code)
+    assert "--limit shows more" in loud.err
+    assert quiet.err == ""
+    failed = project("show", "weather.nothing", "--quiet")
+    assert failed.err.startswith("error:")
+    assert failed.code == project("show", "weather.nothing").code != 0
 
 
 def test_progress_after_a_second(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ import click
 from doorward import InvalidArguments, UnknownName
 from doorward.administration import open_store
 from doorward.texts import visible
-from doorward_cli import Project, common, print_json, say, table
+from doorward_cli import Project, common, note, print_json, say, table
 
 from doorward_approvals.answering import answer, answer_in_words, answer_together
 from doorward_approvals.going_on import next_step
@@ -48,7 +48,7 @@ def list_(project: Project, everything: bool) -> None:
     if project.json:
         print_json({"requests": [_told(each) for each in found]})
     elif not found:
-        say("no call waits for an approval", err=True)
+        note("no call waits for an approval")
     else:
         rows = [(each.id, _time(each.created), each.principal, each.function, answer_in_words(each)) for each in found]
         table(["id", "asked", "principal", "function", "state"], rows)

@@ -13,7 +13,7 @@ from typing import Any
 import click
 from doorward import ConfigError
 from doorward.configuration import validate
-from doorward_cli import Project, common, print_json, say, table
+from doorward_cli import Project, common, note, print_json, say, table
 
 from doorward_audit_jsonl import AuditSettings, log_path
 from doorward_audit_jsonl.chain import Link
@@ -127,8 +127,8 @@ def _tell(project: Project, path: Path, verdict: Verdict) -> None:
         say(problem, err=True)
     if verdict.more:
         say(f"… and {verdict.more} more", err=True)
-    for note in verdict.notes:
-        say(f"note: {note}", err=True)
+    for each in verdict.notes:
+        note(f"note: {each}")
     how = "is whole" if verdict.ok else "is NOT whole"
     say(f"{path} {how}: {verdict.lines} lines in {verdict.files} file(s), from {verdict.first} to {last}")
 

@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import click
 from doorward.administration import open_store
-from doorward_cli import Project, common, print_json, say, table
+from doorward_cli import Project, common, note, print_json, table
 
 from doorward_budgets.counters import Counters
 from doorward_budgets.used_budgets import UsedBudgets
@@ -32,7 +32,7 @@ def budgets(project: Project, principal: str | None) -> None:
     if project.json:
         print_json({"budgets": rows})
     elif not rows:
-        say("the configuration has no [[budgets]]", err=True)
+        note("the configuration has no [[budgets]]")
     else:
         table(["principal", "server", "used", "renewed"], [
             (each["principal"], each["server"], _used(each), each["renewed"]) for each in rows

@@ -10,7 +10,7 @@ import anyio
 import click
 from doorward import Gateway, UnknownName
 from doorward.sandboxing import CachedProgram, json_type
-from doorward_cli import Project, common, print_json, say, table
+from doorward_cli import Project, common, note, print_json, say, table
 
 from doorward_cache_sqlite.kept_programs import KeptPrograms
 from doorward_cache_sqlite.plugin import KEPT
@@ -37,7 +37,7 @@ def list_(project: Project, principal: str | None) -> None:
     elif found:
         table(["id", "principal", "kept", "parameters", "about"], [_row(each) for each in found])
     else:
-        say("no program is kept: one that succeeds is, for an hour after its last use", err=True)
+        note("no program is kept: one that succeeds is, for an hour after its last use")
 
 
 @cache.command(context_settings=IDS)

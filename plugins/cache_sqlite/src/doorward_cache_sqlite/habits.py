@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import click
 from doorward import LOCAL, ConfigError, DoorwardError, Gateway, InvalidProgram, Unsupported
 from doorward.recording import RECORDINGS, RecordedProgram
-from doorward_cli import Project, common, print_json, say, table
+from doorward_cli import Project, common, note, print_json, table
 
 from doorward_cache_sqlite.alike import shape_of, with_parameters
 from doorward_cache_sqlite.command import with_kept
@@ -63,17 +63,15 @@ def habits(project: Project, least: int, wanted: str | None, name: str | None, y
     if project.json:
         print_json({"habits": [_described(each) for each in found]} | ({"saved": saved} if wanted else {}))
     elif wanted:
-        say(
-            f"Saved: {saved}\nRun it: doorward programs run {name or wanted} --help" if saved else "not saved", err=True
-        )
+        note(f"Saved: {saved}\nRun it: doorward programs run {name or wanted} --help" if saved else "not saved")
     elif found:
         table(["habit", "times", "principal", "parameters"], [
             (each.name, len(each.programs), each.programs[0].principal, " ".join(each.params)) for each in found
         ])  # fmt: skip
-        say("Then: doorward habits --save HABIT shows and saves one", err=True)
+        note("Then: doorward habits --save HABIT shows and saves one")
     else:
         said = 'nothing that is not saved came {} times; all runs are recorded with [runs] durable = "always"'
-        say(said.format(least), err=True)
+        note(said.format(least))
     return 1 if wanted and not saved else 0
 
 

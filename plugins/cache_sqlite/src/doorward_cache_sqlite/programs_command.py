@@ -17,7 +17,7 @@ from doorward.administration import bind_arguments
 from doorward.recording import RECORDINGS, RecordedCall
 from doorward.sandboxing import CachedProgram, json_type
 from doorward.texts import validator
-from doorward_cli import Project, common, print_json, say, table, tell
+from doorward_cli import Project, common, note, print_json, say, table, tell
 
 from doorward_cache_sqlite.command import with_kept
 from doorward_cache_sqlite.kept_programs import KeptPrograms
@@ -54,7 +54,7 @@ def list_(project: Project) -> None:
             (each["name"], each["state"], " ".join(each["params"]), each["summary"]) for each in found
         ])  # fmt: skip
     else:
-        say("no program is saved: doorward save CACHE_ID NAME saves one", err=True)
+        note("no program is saved: doorward save CACHE_ID NAME saves one")
 
 
 @programs.command(

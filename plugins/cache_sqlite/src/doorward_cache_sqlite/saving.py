@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 from doorward import Gateway, StateError
 from doorward.recording import RECORDINGS
-from doorward_cli import Project, common, print_json, say
+from doorward_cli import Project, common, note, print_json, say
 
 from doorward_cache_sqlite.command import IDS, find, with_kept
 from doorward_cache_sqlite.drafts import draft_of
@@ -58,7 +58,7 @@ def save(project: Project, cache_id: str, name: str, description: str, record: b
     if project.json:
         print_json(told)
     elif told["saved"]:
-        say(f"Saved: {told['saved']}\nRun it: doorward programs run {name} --help", err=True)
+        note(f"Saved: {told['saved']}\nRun it: doorward programs run {name} --help")
     return 0 if told["saved"] else 1
 
 
@@ -66,9 +66,9 @@ def show_script(text: str, calls: Sequence[str], *, recorded: bool) -> None:
     """Show a script, and the calls of its test."""
     say(text)
     if recorded:
-        say("The test answers these calls as they were answered:", err=True)
+        note("The test answers these calls as they were answered:")
         more = [f"… and {len(calls) - _MAX_SHOWN} more"] if len(calls) > _MAX_SHOWN else []
         for call in [*calls[:_MAX_SHOWN], *more]:
-            say(f"  {call}", err=True)
+            note(f"  {call}")
     else:
-        say("No run of it is recorded, so it has no test: --record runs it now and records it.", err=True)
+        note("No run of it is recorded, so it has no test: --record runs it now and records it.")

@@ -21,7 +21,7 @@ _EXPORTS = Exports(
         "progress": "show_progress",
         "project": "begin",
         "servers": "block put_server server_name servers_of",
-        "shared": "EXIT_CODES CheckProvider Project common described json_object plain print_json say table tell",
+        "shared": "EXIT_CODES CheckProvider Project common described json_object note plain print_json say table tell",
         "upgrade": "Stored StoredCheckProvider",
         "variables": "Variables variable write_env",
     },

@@ -28,6 +28,7 @@ from doorward_cli.shared import Project as Project
 from doorward_cli.shared import common as common
 from doorward_cli.shared import described as described
 from doorward_cli.shared import json_object as json_object
+from doorward_cli.shared import note as note
 from doorward_cli.shared import plain as plain
 from doorward_cli.shared import print_json as print_json
 from doorward_cli.shared import say as say
@@ -66,6 +67,7 @@ __all__ = [
     "json_object",
     "known_commands",
     "main",
+    "note",
     "plain",
     "print_json",
     "put_keys",

@@ -14,7 +14,7 @@ from doorward_cli.config_file import Before, beside
 from doorward_cli.hidden import moved
 from doorward_cli.schema import owned
 from doorward_cli.servers import put_server, remove_server
-from doorward_cli.shared import Project, common, pairs, parsed, say
+from doorward_cli.shared import Project, common, note, pairs, parsed, say
 from doorward_cli.suggest import compile_and_suggest
 
 
@@ -74,7 +74,7 @@ def _command(source: str, server: Any, model: Any) -> click.Command:
             raise
         written = Before.of(*places)
         if words and table.get(words):
-            say(f"starting {' '.join(table[words])}", err=True)
+            note(f"starting {' '.join(table[words])}")
         code, useful = compile_and_suggest(project, name, table, suggest=not no_auth)
         if not useful:
             if project.config not in before.put_back(written):  # somebody has written it meanwhile

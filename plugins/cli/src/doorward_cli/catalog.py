@@ -16,7 +16,19 @@ import click
 
 from doorward_cli.completion import complete_functions, complete_servers
 from doorward_cli.graph import show_graph
-from doorward_cli.shared import Project, common, in_commands, json_object, pairs, parsed, plain, print_json, say, table
+from doorward_cli.shared import (
+    Project,
+    common,
+    in_commands,
+    json_object,
+    note,
+    pairs,
+    parsed,
+    plain,
+    print_json,
+    say,
+    table,
+)
 
 if TYPE_CHECKING:
     from doorward import Artefact, Gateway
@@ -40,7 +52,7 @@ async def _list(project: Project, server: str | None) -> None:
             return
         found = await gate.list_servers()
         if (managed := gate.loaded.managed) and not project.json:
-            say(managed.title, err=True)
+            note(managed.title)
     if project.json:
         print_json(found)
     elif not found["servers"]:
@@ -89,12 +101,12 @@ async def _search(project: Project, words: str, **options: Any) -> None:
             "the catalog is empty: `doorward list` says why" if empty else "try other words, or `doorward list SERVER`"
         )
         near = f"near: {', '.join(found['near'])}; " if "near" in found else ""
-        say(f"no function fits; {near}{advice}", err=True)
+        note(f"no function fits; {near}{advice}")
         return
     if not found["well"]:
-        say("none of these fits well; try other words", err=True)
+        note("none of these fits well; try other words")
     if found["total"] > len(found["functions"]):
-        say(f"{found['well']} of {found['total']} functions fit well; --limit shows more", err=True)
+        note(f"{found['well']} of {found['total']} functions fit well; --limit shows more")
 
 
 def _tell_functions(project: Project, found: dict[str, Any]) -> None:
@@ -183,14 +195,14 @@ def call(
     result, content, is_file, notes = anyio.run(
         _call, project, function, json_object(table_, "--arguments"), pairs(arguments), output is not None, artefacts
     )
-    for note in notes:
-        say(f"note: {note}", err=True)
+    for each in notes:
+        note(f"note: {each}")
     if output is not None:
         output.write_bytes(content)
         return
     print_json(result)
     if is_file and artefacts is None:
-        say("hint: --output FILE keeps the bytes", err=True)
+        note("hint: --output FILE keeps the bytes")
 
 
 async def _call(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from doorward import LOCAL
 
-from doorward_cli.shared import Project, plain, print_json, say, table
+from doorward_cli.shared import Project, note, plain, print_json, say, table
 
 if TYPE_CHECKING:
     from doorward import Gateway
@@ -32,7 +32,7 @@ async def show_graph(project: Project, names: Sequence[str]) -> int:
         rows = [(e["function"], e["parameter"], e["producer"], e["field"], _sure(e)) for e in found]
         table(["function", "needs", "from", "its field", "how sure"], rows)
     elif not errors:
-        say("no function is known to give what another one needs", err=True)
+        note("no function is known to give what another one needs")
     for wrong in errors:
         told = " ".join(filter(None, (str(wrong), wrong.hint)))
         say(f"{click.style('error:', fg='red')} {plain(told)}", err=True, clean=False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from doorward import PluginError
 from doorward.administration import hide, hide_arguments, hide_whole, is_named_secret
 
-from doorward_cli.shared import Project, say
+from doorward_cli.shared import Project, note
 
 if TYPE_CHECKING:
     from doorward.administration import Plugins
@@ -31,7 +31,7 @@ def moved(project: Project, name: str, table: Mapping[str, Any]) -> dict[str, An
     changed = hidden(table, lambda what, secret: variables.keep(secret, f"{name}_{what}"), Plugins(find_index()))
     if variables.new:
         write_env(variables.file, variables.new)
-        say(f"Moved to {variables.file}: {', '.join(variables.new)}", err=True)
+        note(f"Moved to {variables.file}: {', '.join(variables.new)}")
     return changed
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from doorward_cli.installed_commands import is_own_command
-from doorward_cli.shared import Project, common, print_json, say, table
+from doorward_cli.shared import Project, common, note, print_json, table
 
 if TYPE_CHECKING:
     from doorward.configuration import Entry, Index
@@ -56,7 +56,7 @@ def _print_chain(project: Project) -> None:
     if project.json:
         print_json({"layers": rows})
     elif not rows:
-        say("no plugin in use has a layer", err=True)
+        note("no plugin in use has a layer")
     else:
         table(["around", "layer", "plugin", "distribution"], [tuple(row.values()) for row in rows])
 

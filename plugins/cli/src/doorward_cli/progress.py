@@ -1,4 +1,5 @@
-"""Progress of what takes over a second, shown on standard error if that is a terminal."""
+"""Progress of what takes over a second, shown on standard error if that is a terminal and the command is not to be
+quiet."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator
 import click
 
 from doorward_cli.logs import is_dumb
+from doorward_cli.shared import is_quiet
 
 CLEAR_LINE = "\r\x1b[K"
 
@@ -17,7 +19,7 @@ CLEAR_LINE = "\r\x1b[K"
 @contextlib.contextmanager
 def show_progress(total: int) -> Iterator[Callable[[str], None]]:
     """Gives a function to call with the name of each step as it begins."""
-    if not sys.stderr.isatty() or is_dumb():
+    if not sys.stderr.isatty() or is_dumb() or is_quiet():
         yield lambda name: None
         return
     line = _Line(total)

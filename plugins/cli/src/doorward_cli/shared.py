@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 EXIT_CODES = {"config": 2, "policy": 3, "guard": 3, "limit": 3}
 """Exit codes by the kind of an error. The exit code of every other kind is 1."""
 
+_QUIET = "doorward.quiet"
+
 WAITS = 4
 """The exit code of a run that is not over: it waits, and can be resumed."""
 
@@ -109,7 +111,7 @@ class CheckProvider(Protocol):
 
 
 def common(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds `--config`, `--env-file` and `--json`, which the command gets as a `Project`."""
+    """Adds `--config`, `--env-file` and `--json`, which the command gets as a `Project`; and `--quiet`."""
 
     path = click.Path(path_type=Path)
     file: dict[str, Any] = {"default": "doorward.toml", "show_default": True, "envvar": "DOORWARD_CONFIG"}
@@ -119,11 +121,24 @@ def common(command: Callable[..., Any]) -> Callable[..., Any]:
         "--env-file", metavar="PATH", type=path, help="Values of variables; .env beside the configuration if not given."
     )
     @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+    @click.option(
+        "--quiet", is_flag=True, expose_value=False, callback=_set_quiet, help="Show no notes and no progress."
+    )
     @functools.wraps(command)
     def with_project(config: Path, env_file: Path | None, as_json: bool, **options: Any) -> Any:
         return command(Project(config, env_file, as_json), **options)
 
     return with_project
+
+
+def _set_quiet(context: click.Context, option: click.Parameter, quiet: bool) -> None:
+    context.meta[_QUIET] = quiet
+
+
+def is_quiet() -> bool:
+    """Whether the command was given `--quiet`: warnings, errors and questions are shown all the same."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(_QUIET))
 
 
 def run(find: Callable[[], Any], arguments: Sequence[str], name: str) -> int:
@@ -237,6 +252,12 @@ def say(text: str, *, err: bool = False, clean: bool = True) -> None:
     click.echo(plain(text) if clean else text, err=err, color=None if logs.may_colour() else False)
 
 
+def note(text: str) -> None:
+    """Print on standard error what helps a person and is no part of the answer, unless `--quiet`."""
+    if not is_quiet():
+        say(text, err=True)
+
+
 def plain(text: str) -> str:
     """Text of an API or a program, without the characters that control a terminal."""
     return _CONTROL_CHARACTERS.sub("�", text)
@@ -255,7 +276,7 @@ def tell(project: Project, outcome: Outcome) -> int:
         parts = {key: _told_in_commands(part) for key, part in outcome.parts.items()}
         say(outcome_as_text(replace(outcome, error=error, notes=notes, next="", waiting=waiting, parts=parts)))
     if outcome.waiting is not None:
-        say(f"Then: doorward runs resume {outcome.waiting.run}", err=True)
+        note(f"Then: doorward runs resume {outcome.waiting.run}")
         return WAITS
     return 0 if outcome.error is None else EXIT_CODES.get(outcome.error.kind, 1)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 from doorward.values import clean_text
-from doorward_cli import Project, block, common, compile_now, print_json, say, table
+from doorward_cli import Project, block, common, compile_now, note, print_json, say, table
 
 from doorward_clients.clients import CLIENTS, Machine
 from doorward_clients.planning import Plan, Step, printable
@@ -128,7 +128,7 @@ def _show(plan: Plan, search: Search) -> None:
     for setting in search.left_out:
         say(f"warning: {' '.join(clean_text(str(setting)).split())[:MAX_LINE]}", err=True)
     if search.elsewhere:
-        say(f"{_servers(search.elsewhere)} of other projects left out; --all takes them", err=True)
+        note(f"{_servers(search.elsewhere)} of other projects left out; --all takes them")
     if not plan.steps:
         say("no servers were found; `doorward add` adds one")
 

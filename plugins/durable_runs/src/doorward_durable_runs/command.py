@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import anyio
 import click
-from doorward_cli import Project, Stored, common, print_json, say, table, tell
+from doorward_cli import Project, Stored, common, note, print_json, say, table, tell
 
 from doorward_durable_runs.run_in_words import run_calls, run_state, run_summary, time_text
 
@@ -52,7 +52,7 @@ def list_(project: Project, principal: str | None) -> None:
     elif found:
         table(["run", "principal", "state", "created", "about"], [_row(each) for each in found])
     elif not unread:
-        say("no runs are stored; [runs] of the configuration says when they are", err=True)
+        note("no runs are stored; [runs] of the configuration says when they are")
     if unread:
         say(f"cannot be read: {unread}, stored with another `vault_key` or without one, or damaged", err=True)
 

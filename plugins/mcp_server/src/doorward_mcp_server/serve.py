@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 from doorward import DoorwardError
-from doorward_cli import Project, common, say
+from doorward_cli import Project, common, note, say
 
 if TYPE_CHECKING:
     from doorward import Gateway
@@ -95,13 +95,13 @@ def serve(
         from doorward_cli import first_start
 
         for file in first_start(project):
-            say(f"wrote {file}", err=True)
+            note(f"wrote {file}")
     transport, several = "http" if console else transport, None
     if workers > 1:
         if transport != "http" or console:
             raise click.UsageError("--workers is for --transport http, and for no console: its sessions are of one.")
         several = _workers(workers, _loaded(project, transport, host, port, console))
-        several.supervise(lambda url: say(f"Serving MCP at {url} by {workers} workers", err=True))
+        several.supervise(lambda url: note(f"Serving MCP at {url} by {workers} workers"))
     run_server(_loaded(project, transport, host, port, console), transport, several, endpoint)
 
 
@@ -152,7 +152,7 @@ async def _serve(loaded: Loaded, transport: str, stopping: Stopping, workers: Wo
                 gate,
                 http.host,
                 http.port,
-                ready=workers.serves if workers else lambda url: say(f"Serving MCP at {url}", err=True),
+                ready=workers.serves if workers else lambda url: note(f"Serving MCP at {url}"),
                 announce=lambda line: say(line, err=True),
                 stopping=stopping,
                 workers=workers,
@@ -160,7 +160,7 @@ async def _serve(loaded: Loaded, transport: str, stopping: Stopping, workers: Wo
             )
             return
         if sys.stdin.isatty():
-            say("Serving MCP on standard input and output: a client is meant to start this. Ctrl-C ends it.", err=True)
+            note("Serving MCP on standard input and output: a client is meant to start this. Ctrl-C ends it.")
         await transports.serve_stdio(gate, stopping, endpoint)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import anyio
 import click
 from doorward import ConfigError
-from doorward_cli import Project, Stored, common, complete_functions, described, plain, print_json, say
+from doorward_cli import Project, Stored, common, complete_functions, described, note, plain, print_json, say
 
 if TYPE_CHECKING:
     from doorward import DoorwardError, Gateway
@@ -140,6 +140,6 @@ def _tell(found: Found, accept: bool) -> None:
     if accept:
         for name in found.accepted:
             say(name)
-        say(f"{len(found.accepted)} function{'' if len(found.accepted) == 1 else 's'} accepted", err=True)
+        note(f"{len(found.accepted)} function{'' if len(found.accepted) == 1 else 's'} accepted")
     elif not found.unpinned and not any(found.differences.values()) and not found.errors:
         say("nothing differs from what was reviewed")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import click
 from doorward import LOCAL
-from doorward_cli import Project, common, complete_functions, complete_servers, print_json, say, table
+from doorward_cli import Project, common, complete_functions, complete_servers, note, print_json, say, table
 
 from doorward_policy_rules.explained import explained, functions_of, rules_of
 
@@ -73,7 +73,7 @@ def accept(project: Project, servers: Sequence[str]) -> None:
         return
     for name in found:
         say(name)
-    say(f"{len(found)} new function{'' if len(found) == 1 else 's'} accepted", err=True)
+    note(f"{len(found)} new function{'' if len(found) == 1 else 's'} accepted")
 
 
 async def _accept(project: Project, servers: Sequence[str]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 import click
 from doorward.administration import open_store
-from doorward_cli import Project, common, print_json, say, table
+from doorward_cli import Project, common, note, print_json, say, table
 
 if TYPE_CHECKING:
     from doorward_search import Amount, Lesson
@@ -38,7 +38,7 @@ def show(project: Project, principal: str | None) -> None:
         print_json({"principals": found})
         return
     if not found:
-        say("nothing has been learned yet", err=True)
+        note("nothing has been learned yet")
         return
     table(["principal", "learned", "how often", "last"], [row for who, of in found.items() for row in _rows(who, of)])
 

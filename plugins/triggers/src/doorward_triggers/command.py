@@ -12,7 +12,7 @@ import click
 from doorward import DoorwardError, UnknownName
 from doorward.administration import open_store
 from doorward.texts import nearest
-from doorward_cli import Project, common, print_json, say, table, tell
+from doorward_cli import Project, common, note, print_json, say, table, tell
 
 if TYPE_CHECKING:
     from doorward import Gateway
@@ -55,7 +55,7 @@ def list_(project: Project) -> None:
     if project.json:
         print_json({"triggers": rows})
     elif not rows:
-        say("the configuration has no [triggers]", err=True)
+        note("the configuration has no [triggers]")
     else:
         table(["name", "when", "runs", "state", "next", "queued", "missed", "last run"], [
             (each["name"], each["when"], f"{each['runs']} for {each['principal']}", each["state"], each["next"],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import anyio
 import click
 from doorward.texts import visible
-from doorward_cli import EXIT_CODES, Project, common, described, print_json, say, table
+from doorward_cli import EXIT_CODES, Project, common, described, note, print_json, say, table
 
 from doorward_durable_runs.stored_runs import STORED_RUNS
 from doorward_durable_runs.undo.steps import Steps
@@ -84,7 +84,7 @@ def _show(steps: Steps) -> None:
         rows = [(step.place, step.stands, visible(step.made), visible(_call(step))) for step in steps.steps]
         table(["call", "stands", "made", "undone by"], rows)
     else:
-        say("no call of this run can be undone", err=True)
+        note("no call of this run can be undone")
     if steps.kept:
         say("\nNot undone:")
         table(["call", "made", "why"], [(each.place, visible(each.made), visible(each.why)) for each in steps.kept])

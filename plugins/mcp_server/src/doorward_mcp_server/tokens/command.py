@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 from doorward import ConfigError
-from doorward_cli import Project, change_config, common, print_json, say, table
+from doorward_cli import Project, change_config, common, note, print_json, say, table
 
 _UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 
@@ -50,7 +50,7 @@ def new(project: Project, name: str, expires: str | None, endpoint: str | None) 
     say(made)
     end = f"ends {ends.isoformat()}" if ends else f"has no end (--expires) but by: doorward token revoke {number}"
     say(f"This is {name}'s token {number}, shown only now. It {end}", err=True)
-    say("Its client sends it as `Authorization: Bearer TOKEN`.", err=True)
+    note("Its client sends it as `Authorization: Bearer TOKEN`.")
 
 
 @token.command("list")
@@ -76,7 +76,7 @@ def list_tokens(project: Project) -> None:
         ]
         table(("id", "principal", "ends"), rows)
     else:
-        say("There are no tokens. `doorward token new NAME` makes one.", err=True)
+        note("There are no tokens. `doorward token new NAME` makes one.")
 
 
 @token.command()
