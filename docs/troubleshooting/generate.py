@@ -1,4 +1,5 @@
-"""Writes the lists of messages beside docs/troubleshooting.md: every message that has a hint, by who can fix it.
+"""Writes the lists of messages beside docs/troubleshooting.md: every message that has a hint, by who can fix it; and
+for the command line, which of their lines explains a message.
 
     python docs/troubleshooting/generate.py
 
@@ -7,6 +8,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -88,6 +90,10 @@ _OF_AUTHORS = {"only"}
 """What the conformance classes say when a plugin fails them: its author's tests show it."""
 
 
+ADDRESSES = Path(__file__).parents[2] / "plugins/cli/src/doorward_cli/explained.json"
+"""Where the command line finds the page of a message."""
+
+
 def pages() -> dict[str, str]:
     """The text of each page by its name."""
     found: dict[Page, dict[str, dict[str, dict[str, None]]]] = {page: {} for page in PAGES}
@@ -97,6 +103,18 @@ def pages() -> dict[str, str]:
             said = message.said if re.search(r"\w", message.said) else ""
             rows.setdefault(said, {}).update(dict.fromkeys(message.advice))
     return {page.name: _text(page, sections) for page, sections in found.items() if sections}
+
+
+def addresses(pages: dict[str, str]) -> str:
+    """What the command line reads: each message of the pages, and its page with its anchor. Those of the log, and those
+    with no two words in a row that are always the same, are left out."""
+    row = re.compile(r'^\| <a id="(.+?)"></a>(`+) ?(.+?) ?\2 \|', re.MULTILINE)
+    found: dict[str, str] = {}
+    for page in (page for page in PAGES if page is not LOG):
+        for anchor, _, said in row.findall(pages[page.name]):
+            if re.search(r"\w\w+ \w\w+", said):
+                found.setdefault(said.replace("\\|", "|"), f"troubleshooting/{page.name}#{anchor}")
+    return json.dumps(found, ensure_ascii=False, indent=0, sort_keys=True) + "\n"
 
 
 def _page(message: Message) -> Page:
@@ -166,5 +184,7 @@ def _escaped(text: str) -> str:
 
 
 if __name__ == "__main__":
-    for name, text in pages().items():
+    written = pages()
+    for name, text in written.items():
         Path(__file__).with_name(name).write_text(text, encoding="utf-8")
+    ADDRESSES.write_text(addresses(written), encoding="utf-8")

@@ -1257,6 +1257,14 @@ def test_tables_on_a_terminal(project: Cli, monkeypatch: pytest.MonkeyPatch) -> 
     shared.table(["none", "at all"], [])
 
 
+def test_an_error_names_the_line_of_the_pages(project: Cli) -> None:
+    """A person and a program are told where the documentation has it. CONTRACT: CLI-12."""
+    words, address = ("list", "--config", "nope.toml"), "troubleshooting/configuration.md#there-is-no-such-file"
+    assert project(*words).err.endswith(f"\ndocs: {address}\n")
+    assert project(*words, "--json").json["error"]["docs"] == address
+    assert "docs: " not in project("call", "weather.rain").err  # its hint is another one each time
+
+
 def test_quiet_leaves_out_what_only_helps(project: Cli) -> None:
     """Neither notes nor progress, in any command; answers, warnings, errors and exit codes are the same. CONTRACT: CLI-03."""
     words = ("search", "city", "--limit", "1")

@@ -185,11 +185,15 @@ def fail(error: Exception, *, as_json: bool, commands: Sequence[str] = ()) -> in
         hint = f"This is a defect{whose}. DOORWARD_DEBUG=1 shows where it is."
         error = Defect(f"{type(error).__name__}: {error}", hint=hint)
     told = {key: logs.scrub(text) for key, text in described(error).items()}
+    if "hint" in told:
+        from doorward_cli.explained import address_of
+
+        told |= {"docs": address} if (address := address_of(str(error))) is not None else {}
     if as_json:
         print_json({"error": {"kind": error.kind, "type": type(error).__name__, **told}})
     else:
-        hint = f"\nhint: {indented(plain(told['hint']))}" if "hint" in told else ""
-        say(f"{click.style('error:', fg='red')} {indented(plain(told['message']))}{hint}", err=True, clean=False)
+        more = "".join(f"\n{key}: {indented(plain(told[key]))}" for key in ("hint", "docs") if key in told)
+        say(f"{click.style('error:', fg='red')} {indented(plain(told['message']))}{more}", err=True, clean=False)
     return EXIT_CODES.get(error.kind, 1)
 
 
