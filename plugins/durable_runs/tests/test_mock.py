@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorward_durable_runs import mock, mock_server
+from doorward_durable_runs import mock_server
+from doorward_durable_runs.mock_answers import NOT_RECORDED, Mock
 from doorward_testing import Cli
 from doorward_testing.samples import CONFIG, Weather
 from starlette.testclient import TestClient
@@ -27,7 +28,7 @@ def test_an_api_out_of_a_recorded_run(cli: Cli, doorward_host: Any, monkeypatch:
     assert cli("runs", "replay", run, "--bundle", str(bundle)).code == 0
     asked: list[Any] = []
 
-    async def ask(found: mock.Mock, listening: Any) -> None:
+    async def ask(found: Mock, listening: Any) -> None:
         client = TestClient(mock_server.app_of(found), base_url="http://127.0.0.1")
         asked[:] = [
             client.get("/weather/forecast?days=2&city=Oslo").json(),
@@ -41,4 +42,4 @@ def test_an_api_out_of_a_recorded_run(cli: Cli, doorward_host: Any, monkeypatch:
     monkeypatch.setattr(Weather, "sent", staticmethod(sent), raising=False)
     for given in (run, str(bundle)):
         assert cli("mock", given, "--no-latency", "--json").json["answers"] == 2
-        assert asked == [value, mock.NOT_RECORDED]
+        assert asked == [value, NOT_RECORDED]

@@ -5,12 +5,8 @@ from __future__ import annotations
 
 import json
 import socket
-from collections import deque
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from urllib.parse import parse_qsl, unquote, urlsplit
 
 import anyio
 import click
@@ -22,63 +18,8 @@ from doorward.recording import RECORDINGS, RecordedCall
 from doorward_cli import Project, common, print_json, say
 
 from doorward_durable_runs.journal.entries import HELPERS
+from doorward_durable_runs.mock_answers import HOST, JSON, TOOL, Answer, Mock
 from doorward_durable_runs.mock_tools import result_of, tool_of
-
-HOST = "127.0.0.1"
-NOT_RECORDED = 501
-TOOL = "tools/call"
-"""The method of a call of an MCP server's tool. Its target is the tool, its body the arguments."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """How a request is answered, after so many seconds."""
-
-    status: int
-    body: bytes
-    headers: Mapping[str, str]
-    seconds: float
-
-
-class Mock:
-    """The recorded answers by their requests. One that was made several times gets its answers in their order, and
-    the last one from then on."""
-
-    def __init__(self) -> None:
-        self._answers: dict[tuple[object, ...], deque[Answer]] = {}
-        self.servers: set[str] = set()
-        """Their names; `NAME@ACCOUNT` for each account of one that has several: their answers are never mixed."""
-        self.tools: dict[str, dict[str, Mapping[str, object]]] = {}
-        """The tools of servers that are MCP servers, by their names, as `tools/list` has them."""
-        self.unserved: dict[str, str] = {}
-        """Functions of which no answer is served, and why."""
-
-    def add(self, server: str, method: str, target: str, body: bytes | None, answer: Answer) -> None:
-        self.servers.add(server)
-        self._answers.setdefault(_key(method, f"/{server}{target}", body), deque()).append(answer)
-
-    def answer(self, method: str, target: str, body: bytes | None) -> Answer:
-        if found := self._answers.get(_key(method, target, body)):
-            return found.popleft() if len(found) > 1 else found[0]
-        told = json.dumps({"error": f"no answer to {method} {target[:500]} is recorded"})
-        return Answer(NOT_RECORDED, told.encode(), _JSON, 0.0)
-
-    @property
-    def count(self) -> int:
-        return sum(map(len, self._answers.values()))
-
-
-_JSON = {"Content-Type": "application/json"}
-
-
-def _key(method: str, target: str, body: bytes | None) -> tuple[object, ...]:
-    """What makes two requests the same: neither the order of the query nor the layout of JSON."""
-    parts = urlsplit(target)
-    try:
-        said: object = json.dumps(json.loads(body), sort_keys=True) if body else None
-    except ValueError:
-        said = body
-    return method, unquote(parts.path), tuple(sorted(parse_qsl(parts.query, keep_blank_values=True))), said
 
 
 def _answer(call: RecordedCall, *, latency: bool) -> Answer:
@@ -87,18 +28,18 @@ def _answer(call: RecordedCall, *, latency: bool) -> Answer:
     match call.error:
         case ApiError(status=status, body=body):
             later = getattr(call.error, "retry_after", None)
-            headers = {**_JSON} | ({"Retry-After": f"{later:g}"} if later is not None else {})
+            headers = {**JSON} | ({"Retry-After": f"{later:g}"} if later is not None else {})
             return Answer(status, json.dumps(body).encode(), headers, seconds)
         case RateLimited(retry_after=later):
-            return Answer(429, b"{}", {**_JSON, "Retry-After": f"{later or 0:g}"}, seconds)
+            return Answer(429, b"{}", {**JSON, "Retry-After": f"{later or 0:g}"}, seconds)
         case None:
             value, status = (call.reply.value, call.reply.status or 200) if call.reply else (None, 200)
             if isinstance(value, bytes):
                 return Answer(status, value, {"Content-Type": "application/octet-stream"}, seconds)
             body = b"" if status == 204 else json.dumps(plain_value(value)).encode()
-            return Answer(status, body, _JSON, seconds)
+            return Answer(status, body, JSON, seconds)
         case error:
-            return Answer(502, json.dumps({"error": error.message}).encode(), _JSON, seconds)
+            return Answer(502, json.dumps({"error": error.message}).encode(), JSON, seconds)
 
 
 def _add(gate: Gateway, mock: Mock, latency: bool, call: RecordedCall) -> None:
@@ -125,7 +66,7 @@ def _add(gate: Gateway, mock: Mock, latency: bool, call: RecordedCall) -> None:
         schemas = gate.catalog.reached(function.server, [function.parameters, function.returns])
         mock.tools.setdefault(server, {})[target] = tool_of(function, schemas)
         result = json.dumps(result_of(function, call)).encode()
-        mock.add(server, TOOL, f"/{target}", body, Answer(200, result, _JSON, call.ms / 1000 if latency else 0.0))
+        mock.add(server, TOOL, f"/{target}", body, Answer(200, result, JSON, call.ms / 1000 if latency else 0.0))
     else:
         mock.add(server, method, target, body, _answer(call, latency=latency))
 

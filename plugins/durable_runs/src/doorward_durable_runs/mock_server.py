@@ -24,7 +24,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount
 from starlette.types import Receive, Scope, Send
 
-from doorward_durable_runs.mock import HOST, TOOL, Mock
+from doorward_durable_runs.mock_answers import HOST, TOOL, Mock
 
 MAX_BODY_BYTES = 50 * 2**20
 _HOSTS = [HOST, "localhost"]
