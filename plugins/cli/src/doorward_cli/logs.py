@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import click
 from doorward import log
 from doorward.administration import Bounded, log_stream
 
@@ -17,6 +18,8 @@ from doorward_cli.once_imported import once_imported
 
 if TYPE_CHECKING:
     from doorward.configuration import Loaded, Secrets
+
+_QUIET = "doorward.quiet"
 
 _secrets: list[Secrets] = []
 """The secrets of the configuration, once it is read."""
@@ -35,6 +38,17 @@ def is_dumb() -> bool:
 def may_colour() -> bool:
     """Whether a terminal may get colours: `NO_COLOR` (https://no-color.org) says that it may not."""
     return not (os.environ.get("NO_COLOR") or is_dumb())
+
+
+def set_quiet(context: click.Context, option: click.Parameter, quiet: bool) -> None:
+    """Have the command that runs be quiet, or not."""
+    context.meta[_QUIET] = quiet
+
+
+def is_quiet() -> bool:
+    """Whether the command was given `--quiet`: warnings, errors and questions are shown all the same."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(_QUIET))
 
 
 def scrub(text: str) -> str:

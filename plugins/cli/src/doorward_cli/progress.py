@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator
 
 import click
 
-from doorward_cli.logs import is_dumb
-from doorward_cli.shared import is_quiet
+from doorward_cli.logs import is_dumb, is_quiet
 
 CLEAR_LINE = "\r\x1b[K"
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 EXIT_CODES = {"config": 2, "policy": 3, "guard": 3, "limit": 3}
 """Exit codes by the kind of an error. The exit code of every other kind is 1."""
 
-_QUIET = "doorward.quiet"
-
 WAITS = 4
 """The exit code of a run that is not over: it waits, and can be resumed."""
 
@@ -122,23 +120,13 @@ def common(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
     @click.option(
-        "--quiet", is_flag=True, expose_value=False, callback=_set_quiet, help="Show no notes and no progress."
+        "--quiet", is_flag=True, expose_value=False, callback=logs.set_quiet, help="Show no notes and no progress."
     )
     @functools.wraps(command)
     def with_project(config: Path, env_file: Path | None, as_json: bool, **options: Any) -> Any:
         return command(Project(config, env_file, as_json), **options)
 
     return with_project
-
-
-def _set_quiet(context: click.Context, option: click.Parameter, quiet: bool) -> None:
-    context.meta[_QUIET] = quiet
-
-
-def is_quiet() -> bool:
-    """Whether the command was given `--quiet`: warnings, errors and questions are shown all the same."""
-    context = click.get_current_context(silent=True)
-    return context is not None and bool(context.meta.get(_QUIET))
 
 
 def run(find: Callable[[], Any], arguments: Sequence[str], name: str) -> int:
@@ -258,7 +246,7 @@ def say(text: str, *, err: bool = False, clean: bool = True) -> None:
 
 def note(text: str) -> None:
     """Print on standard error what helps a person and is no part of the answer, unless `--quiet`."""
-    if not is_quiet():
+    if not logs.is_quiet():
         say(text, err=True)
 
 
