@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from doorward import hookimpl
 
-from doorward_console.panel import ConsoleHooks, Found, Moved, Panel, Question, Visitor
+from doorward_console.panel import ConsoleHooks, Found, Moved, Panel, Question
 from doorward_console.settings import ConsoleSettings
+from doorward_console.visitor import Visitor
 
 if TYPE_CHECKING:
     from doorward import Call, CallRecord, Gateway, Outcome, PluginContext, Program

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from doorward import Gateway
 
-    from doorward_console.panel import Visitor
+    from doorward_console.visitor import Visitor
 
 MAX_LOGINS = 20
 """Logins at one time; of more, the oldest is given up."""

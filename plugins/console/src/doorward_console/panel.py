@@ -7,34 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from doorward import File, hookspec
-from doorward.serving import person_of
+
+from doorward_console.visitor import Visitor
 
 if TYPE_CHECKING:
-    from doorward import Gateway, Principal
+    from doorward import Gateway
 
     from doorward_console.logins import Logins
     from doorward_console.recent import Recent
-
-
-@dataclass(frozen=True, slots=True)
-class Visitor:
-    """Who looks at a page. An operator sees what is everybody's, others what is theirs. `may_answer`: their own
-    requests as well."""
-
-    principal: Principal
-    is_operator: bool = False
-    may_answer: bool = False
-    by: str = ""
-    """As whom they answer: what is stored of it."""
-
-    def sees(self, principal: str) -> bool:
-        """Whether what belongs to a principal is for them."""
-        return self.is_operator or person_of(principal) == str(self.principal)
-
-    @property
-    def whose(self) -> str | None:
-        """The principal whose things they see; `None`: everybody's."""
-        return None if self.is_operator else str(self.principal)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,12 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from doorward_console.logins import Logins
 from doorward_console.pages import Pages
-from doorward_console.panel import Found, Moved, Panel, Question, Visitor
+from doorward_console.panel import Found, Moved, Panel, Question
 from doorward_console.panels import PANELS
 from doorward_console.services import service_key
 from doorward_console.sessions import Session, Sessions, is_forged
 from doorward_console.stored_sessions import StoredSessions
+from doorward_console.visitor import Visitor
 
 if TYPE_CHECKING:
     from doorward import Gateway
