@@ -156,12 +156,15 @@ def test_setup_asks_a_person(project: Project) -> None:
         ("wait for a person's yes?", "destructive"),
         ("Which language model may programs ask?", "none"),
         ("are they ignored, logged, or taken over?", "logged"),
+        ("An API to add:", ""),
         ("Write 1 server to", "y"),
         ("Connect Cursor", "y"),
         ("Doorward has Greeter 1: take them out of Cursor", ""),
     ]
     said, code = at_a_terminal(project, ["setup"], answers)
     assert code == 0, said
+    assert "A first program ran in " in said
+    assert said.rstrip().endswith("or doorward search WORDS")  # what is next is the last line
     written = tomllib.loads(project.file.read_text())
     assert (written["executor"], written["limits"]) == (["monty"], {"timeout": 45.0})
     assert written["policy"]["rules"] == [{"class": ["destructive"], "then": "confirm"}]

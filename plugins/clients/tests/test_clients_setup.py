@@ -52,7 +52,7 @@ def answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     for module in (setup, importing):
         monkeypatch.setattr(module, "at_a_terminal", lambda: True)
     monkeypatch.setattr(questions, "find_index", Installed)
-    monkeypatch.setattr(setup, "compile_now", lambda project, names: 0)
+    monkeypatch.setattr(setup, "compile_now", lambda project, names, snippet: 0)
     monkeypatch.setattr(Project, "gateway", lambda project, ready: Gate(Outcome(True, value=42, executor="monty")))
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
@@ -72,7 +72,7 @@ def answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_enter_leaves_all_as_it_is(answered: Any) -> None:
     """Executor, limits, safety and model are asked for, with what holds now as the answer of Enter. CONTRACT: CLI-05."""
-    said, written = answered("y", "", "", "", "", "", "", "")
+    said, written = answered("y", *[""] * 8)
     assert written == {"executor": "monty", "limits": {"calls": 50}}
     for question in ("Where do programs run? ", "[monty]", "Seconds that a run may take [30.0]", "a run may make [50]"):
         assert question in said
@@ -95,7 +95,7 @@ def test_a_reset_begins_anew(answered: Any, tmp_path: Path, monkeypatch: pytest.
         return [project.config]
 
     monkeypatch.setattr(setup, "begin", begin)
-    said, written = answered("", "", "", "", "", "", "", options=["--reset"])
+    said, written = answered(*[""] * 8, options=["--reset"])
     assert "what was there before" in said
     assert written == {"executor": "nsjail"}
 
@@ -103,8 +103,7 @@ def test_a_reset_begins_anew(answered: Any, tmp_path: Path, monkeypatch: pytest.
 def test_a_first_program_tells_of_a_sandbox_that_fails(
     answered: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After servers were compiled, a program runs; that it failed is said, with what to do, and ends nothing."""
-    monkeypatch.setattr(setup, "servers_of", lambda project: {"one": {}})
+    """At the end a program runs; that it failed is said, with what to do, and ends nothing."""
     for outcome, says in (
         (Outcome(True, value=42, executor="monty"), "A first program ran in monty"),
         (Outcome(False, error=Failure("executor", "Broken", "no sandbox")), "a first program failed: no sandbox"),
@@ -121,11 +120,23 @@ def test_a_no_asks_nothing(answered: Any) -> None:
     assert written == {"executor": "monty", "limits": {"calls": 50}}
 
 
+def test_apis_are_added_until_there_are_no_more(answered: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each by the command that adds one, under the name of its document unless another is given. CONTRACT: CLI-05."""
+    added: list[list[str]] = []
+    monkeypatch.setattr(questions, "main", added.append)
+    said, _ = answered("y", *[""] * 7, "https://x.example/pet-store.json?v=1", "", "specs/a.yaml", "crm", "")
+    assert "[pet-store]" in said
+    assert [words[-2:] for words in added] == [
+        ["pet-store", "https://x.example/pet-store.json?v=1"],
+        ["crm", "specs/a.yaml"],
+    ]
+
+
 def test_answers_are_written(answered: Any, tmp_path: Path) -> None:
     """Each answer stands in the configuration, the key of the model in `.env` alone; a wrong answer is asked for again.
     CONTRACT: CLI-05."""
     said, written = answered(
-        "y", "nonsense", "monty, nsjail", "1000", "60", "200", "90", "destructive", "anthropic", KEY, "taken"
+        "y", "nonsense", "monty, nsjail", "1000", "60", "200", "90", "destructive", "anthropic", KEY, "taken", ""
     )
     assert written["executor"] == ["monty", "nsjail"]
     assert written["limits"] == {"calls": 200, "timeout": 60.0, "rate": 90}
@@ -143,10 +154,10 @@ def test_answers_are_written(answered: Any, tmp_path: Path) -> None:
 
 def test_the_clients_own_model(answered: Any) -> None:
     """Programs may ask the model of the client, without any key; what is configured is not asked for again."""
-    _, written = answered("y", "", "", "", "", "write", "client", "logged")
+    _, written = answered("y", "", "", "", "", "write", "client", "logged", "")
     assert written["servers"] == {"llm": {"source": "llm", "sampling": "only"}}
     assert written["policy"]["rules"][0]["class"] == ["write", "destructive"]
     assert (written["plugins"][-1], "hooks" in written) == ("clients", False)
-    said, again = answered("y", "", "", "", "")
+    said, again = answered("y", "", "", "", "", "")
     assert again == written
     assert "`[policy] rules` say so already" in said

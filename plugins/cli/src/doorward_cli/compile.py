@@ -195,11 +195,12 @@ def compile_now(
     probe: bool = False,
     asking: Step | None = None,
     check: bool = False,
+    snippet: bool = True,
     advise: Callable[[Gateway], Advice | None] = lambda gate: None,
 ) -> int:
     """Compile, and tell the results and what `advise` finds in them. `check`: say whether calls reach anything, too.
-    Returns: the exit code."""
-    loaded, options = project.load(), _Options(servers, dry_run, force, verbose, probe, asking, check)
+    `snippet`: the first time, show how a client is connected. Returns: the exit code."""
+    loaded, options = project.load(), _Options(servers, dry_run, force, verbose, probe, asking, check, snippet)
     if not dry_run:
         return anyio.run(_compile, project, loaded, options, None, advise)
     kept = loaded
@@ -217,6 +218,7 @@ class _Options:
     probe: bool
     asking: Step | None
     check: bool
+    snippet: bool
 
 
 async def _compile(
@@ -257,7 +259,7 @@ async def _compile(
             for what, ok, advised in (found for each in checks.values() for found in each if not found[1] or found[2]):
                 say(f"{'warning' if ok else 'wrong'}: {what}\n  {advised}")
             _tell_all(results, dry_run)
-            if first and not dry_run and any(result.report for result in results.values()):
+            if first and options.snippet and not dry_run and any(result.report for result in results.values()):
                 say(f"\nFor the configuration of an MCP client:\n{client_snippet(project.config)}")
     unfinished = enhanced is not None and not enhanced.complete
     return 1 if unfinished or any(result.error for result in results.values()) else 0

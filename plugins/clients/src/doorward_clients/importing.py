@@ -73,7 +73,16 @@ def planned(
     return search, plan
 
 
-def carry_out(plan: Plan, search: Search, *, dry_run: bool, yes: bool, compile_too: bool, quiet: bool = False) -> int:
+def carry_out(
+    plan: Plan,
+    search: Search,
+    *,
+    dry_run: bool,
+    yes: bool,
+    compile_too: bool,
+    quiet: bool = False,
+    next_step: str = "\nNext: doorward compile, then doorward connect CLIENT",
+) -> int:
     """Show a plan, ask, write, and say what to do next. Returns: the exit code. Raises: ConfigError."""
     project, ask = plan.project, not yes and at_a_terminal() and not plan.project.json
     if not (ask or yes or dry_run):
@@ -87,7 +96,7 @@ def carry_out(plan: Plan, search: Search, *, dry_run: bool, yes: bool, compile_t
     if project.json and not quiet:
         print_json(_as_json(plan, search, dry_run))
     elif not project.json:
-        _tell(plan, dry_run)
+        _tell(plan, dry_run, next_step)
     failed = (
         bool(search.problems)
         or any(each.guards for each in search.left_out)
@@ -153,7 +162,7 @@ def _uses(plan: Plan) -> Iterator[dict[str, str]]:
             }
 
 
-def _tell(plan: Plan, dry_run: bool) -> None:
+def _tell(plan: Plan, dry_run: bool, next_step: str) -> None:
     """Say what was written, and what to do next."""
     names = [step.name for step in plan.written]
     if not names:
@@ -171,8 +180,8 @@ def _tell(plan: Plan, dry_run: bool) -> None:
         say(f"{'Would write' if dry_run else 'Wrote'} to {plan.variables.file}: {', '.join(secrets)}")
     for line in (*_still_there(plan, secrets), *_to_set(plan)):
         say(line)
-    if not dry_run:
-        say("\nNext: doorward compile, then doorward connect CLIENT")
+    if not dry_run and next_step:
+        say(next_step)
 
 
 def _still_there(plan: Plan, secrets: Collection[str]) -> Iterator[str]:

@@ -1,19 +1,23 @@
 """What `doorward setup` asks besides servers and clients: where programs run, how much a run may use, which model
-they may ask, which calls wait for a person, and what becomes of servers that clients get later. Enter leaves each as
-it is."""
+they may ask, which calls wait for a person, what becomes of servers that clients get later, and which APIs to add.
+Enter leaves each as it is."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
+from contextlib import suppress
+from pathlib import PurePosixPath
 from typing import Any, get_args
 
 import click
 from doorward.configuration import find_index
-from doorward_cli import Project, Variables, put_keys, put_server, say, servers_of, write_env
+from doorward_cli import Project, Variables, main, put_keys, put_server, say, servers_of, write_env
 
 _MODELS = "llm"
 """The source whose functions ask a language model, and the server that is made of it."""
+_APIS = "openapi"
+"""The source of APIs that have a document."""
 _NOTICING = "clients"
 """The plugin that notices the servers of clients: see `noticing`."""
 _CONFIRMED = {"none": [], "destructive": ["destructive"], "write": ["write", "destructive"]}
@@ -40,6 +44,21 @@ def ask(project: Project) -> None:
     if _NOTICING not in config.plugins and (answer := _noticed()) != "ignored":
         taken = {"hooks": {_NOTICING: {"new_servers": "take"}}} if answer == "taken" else {}
         put_keys(project, {"plugins": [*config.plugins, _NOTICING], **taken})
+
+
+def ask_apis(project: Project) -> None:
+    """Ask for APIs by their documents until there are no more, and add each by `doorward add`, which asks for its
+    credentials and says what is wrong with a document."""
+    if not find_index().named("source", _APIS):
+        return
+    while spec := click.prompt(
+        "An API to add: the path or URL of its OpenAPI document (Enter: no more)", default="", show_default=False
+    ):
+        stem = re.sub(r"\W+", "-", PurePosixPath(spec.split("?")[0]).stem).strip("-").casefold()
+        name = click.prompt("What programs call it", default=stem or None)
+        env_file = ["--env-file", str(project.env_file)] if project.env_file else []
+        with suppress(SystemExit):
+            main(["add", _APIS, "--config", str(project.config), *env_file, "--", name, spec])
 
 
 def _executors(current: list[str], installed: list[str]) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import click
 from doorward import ConfigError
-from doorward_cli import Project, begin, client_command, common, compile_now, say, servers_of
+from doorward_cli import Project, begin, client_command, common, compile_now, note, say, servers_of
 
 from doorward_clients import questions
 from doorward_clients.clients import CLIENTS, Client, Machine
@@ -48,12 +48,11 @@ def setup(project: Project, clients: tuple[str, ...], move: bool, reset: bool, y
             say(f"wrote {file}", err=project.json)
     if asks and (new or click.confirm("Change where programs run, their limits, model and safety?", default=False)):
         questions.ask(project)
+        questions.ask_apis(project)
     search, plan = planned(project, (), ())
-    code = carry_out(plan, search, dry_run=False, yes=not asks, compile_too=False)
+    code = carry_out(plan, search, dry_run=False, yes=not asks, compile_too=False, next_step="")
     if servers_of(project):
-        code = compile_now(project, ()) or code
-        if not code:
-            anyio.run(_first_program, project)
+        code = compile_now(project, (), snippet=False) or code
     ours: set[str] = set()
     for client, scope, file in here(Machine.here()):
         try:
@@ -64,18 +63,22 @@ def setup(project: Project, clients: tuple[str, ...], move: bool, reset: bool, y
         except ConfigError as error:
             say(f"warning: {printable(str(error))}", err=True)
             code = 1
+    anyio.run(_first_program, project, not code)
     return code
 
 
-async def _first_program(project: Project) -> None:
-    """Run a program that needs no server, so that a sandbox that does not work is seen now and not by an agent."""
+async def _first_program(project: Project, well: bool) -> None:
+    """Run a program that needs no server, so that a sandbox that does not work is seen now and not by an agent; and say
+    what is next. `well`: nothing else is wrong."""
     async with project.gateway(ready=False) as gate:
         outcome = await gate.execute("result = 6 * 7")
-    if outcome.error is None:
-        told = f"A first program ran in {outcome.executor}. Next: ask your agent, or doorward search WORDS"
-    else:
-        told = f"warning: a first program failed: {outcome.error.message}\nNext: doorward doctor says why"
-    say(told, err=True)
+    if outcome.error is not None:
+        say(f"warning: a first program failed: {outcome.error.message}\nNext: doorward doctor says why", err=True)
+        return
+    step = (
+        "start your client again and ask your agent, or doorward search WORDS" if well else "doorward doctor says why"
+    )
+    note(f"A first program ran in {outcome.executor}.\nNext: {step}")
 
 
 def _connect(project: Project, client: Client, file: Path, *, wanted: bool, asks: bool) -> bool:
