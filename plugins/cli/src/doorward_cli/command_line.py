@@ -27,7 +27,7 @@ GROUPS = {
 
 COMMON_OPTIONS = """\
 Every command takes --help, --config PATH (doorward.toml, or DOORWARD_CONFIG) and --env-file PATH; \
-those that print data take --json.
+those that print data take --json; --quiet leaves out notes and progress.
 With DOORWARD_DEBUG=1 everything is logged, and errors come with their traceback.
 """
 
