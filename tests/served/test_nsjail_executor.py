@@ -49,15 +49,17 @@ async def jailed(anyio_backend: str, api: Api, tmp_path_factory: pytest.TempPath
 
 
 async def test_full_python(jailed: Agent) -> None:
-    """What `monty` cannot run: generators, inheritance, the whole standard library. CONTRACT: EXE-01, EXE-20."""
+    """What `monty` cannot run: generators, inheritance, the whole standard library, `await` of anything at the top.
+    CONTRACT: EXE-01, EXE-05, EXE-20."""
     code = """\
-import csv, enum, io, sqlite3, statistics, shelf
+import asyncio, csv, enum, io, sqlite3, statistics, shelf
 class Colour(enum.Enum):
     RED = 1
 def numbers():
     yield from (1, 2, 4)
 db = sqlite3.connect("mine.db")
 db.execute("create table t (x)")
+await asyncio.gather(asyncio.sleep(0))
 db.executemany("insert into t values (?)", [(n,) for n in numbers()])
 result = [Colour.RED.name, statistics.mean(numbers()), db.execute("select sum(x) from t").fetchone()[0], shelf.get_item(id=7)["id"]]"""
     answer = await jailed.run(code)
