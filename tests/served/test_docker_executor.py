@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 import pytest
 import tomli_w
+from doorward_sandbox_docker import DockerSettings
 
 from .forked import project
 from .product import Api, Project, Wire, until
@@ -142,19 +143,20 @@ async def test_runs_share_a_warm_container(docked: Project, engine: Any) -> None
 
 
 async def test_a_sandbox_is_ready_before_a_run(project: Project, engine: Any) -> None:
-    """With `pool` a run borrows a sandbox that was started before the run was asked for; with none it is started for
-    it. CONTRACT: SBX-04."""
+    """A run borrows a sandbox that was started before the run was asked for, two of which there are unless `pool` says
+    otherwise; with none it is started for it. CONTRACT: SBX-04."""
+    assert (DockerSettings().pool, DockerSettings().mode) == (2, "warm")
 
     async def waited(agent: Any) -> bool:
         """Whether the sandbox of a run was there before the run: its scratch space is made when it starts."""
         asked = time.time() - 0.05  # the clock of a file system is late by a tick
         return bool(await agent.value("import os\nresult = os.stat('/dev/shm').st_mtime") < asked)
 
-    use(project, **engine.settings(pool=1))
+    use(project, **engine.settings())
     async with project.stdio() as agent, asyncio.timeout(100):
         while not await waited(agent):  # the first sandbox of all is started for its run, the next may not be ready
             await asyncio.sleep(0.1)
-    project.change("pool = 1", "pool = 0")
+    project.change("[executors.docker]\n", "[executors.docker]\npool = 0\n")
     async with project.stdio() as agent:
         assert [await waited(agent) for _ in range(3)] == [False] * 3
     assert engine.empty()

@@ -315,7 +315,7 @@ async def test_packages(api: Api, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_packages_by_one_command(api: Api, tmp_path: Path) -> None:
-    """The error that misses a package names the command that adds it, under the name by which it is installed, and the
+    """The error that misses a package, in Monty or in nsjail, names the command that adds it, by its name there, and the
     operator's one command makes it importable, also one that the guard knows for its use of a network; a list that
     cannot be installed leaves the configuration as it was. CONTRACT: EXE-17."""
     project = made(tmp_path, api)
@@ -344,6 +344,8 @@ async def test_packages_by_one_command(api: Api, tmp_path: Path) -> None:
         ]
         await agent.call("list_servers")
         assert "packages: orjson, httpx" in agent.text
+        missing = (await agent.run("import pandas"))["error"]["hint"]
+        assert "`doorward sandbox add nsjail pandas`" in missing
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ async def test_executors_say_what_they_can(jails: Any, shell: bool) -> None:
         assert jail.startswith("jail: CPython 3.13, packages: package0, package1, ")
         assert jail.endswith("package19 …")
         assert given == f"given: Python, modules: json, re, {'a shell, ' if shell else ''}no files, with network"
-        assert jail in capabilities(gate, "local")
+        assert f"in a sandbox without credentials ({jail}" in capabilities(gate, "local")
 
 
 async def test_what_can_be_done_is_told_of_theirs_in_their_language(jails: Any) -> None:

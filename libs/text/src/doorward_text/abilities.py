@@ -31,8 +31,9 @@ def capabilities(gateway: Gateway, principal: str, language: str = "") -> str:
             f"get_functions shows one, call_function calls it, for up to {limits.timeout:g} s. "
             'get_functions(["doorward"]) lists helpers: all pages of a function, resources and prompts.'
         )
+    network = any(executor.get("network") for executor in gateway.executors.describe())
     return (
-        f"Programs run in a sandbox without network and credentials "
+        f"Programs run in a sandbox without {'' if network else 'network and '}credentials "
         f"({executors_in_brief(gateway) or 'no executor is installed'}). "
         f"What they may call are the functions of these servers: {servers}. "
         f"{_CALLS[is_script(language)]}; find functions with search, see one with describe. "
