@@ -346,6 +346,7 @@ def test_the_tests_are_run_by_make_test() -> None:
     rules = dict(re.findall(r"^([a-z-]+): .*\n((?:\t.*\n)+)", text_of("Makefile"), re.MULTILINE))
     for target in ("quick", "test"):
         assert rules[target].splitlines()[-1].startswith("\t$(BIN)/python -m pytest $(FIRST) "), target
+    assert {"libs)", "plugins", "core/tests"} <= {*rules["test"].split()}, "those of each distribution"
     assert " -m pytest " in rules["test-all"]
     first = re.search(r'^FIRST := .* -m "(.*)"$', text_of("Makefile"), re.MULTILINE)
     assert first is not None

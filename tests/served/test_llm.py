@@ -29,12 +29,17 @@ base_url = "{url}/v1"
 model = "m"
 api_key = "${{MODEL_KEY}}"
 """
-CODE = """
+TALK = [
+    {"role": "user", "content": "begin"},
+    {"role": "assistant", "content": "BEGIN"},
+    {"role": "user", "content": "four"},
+]
+CODE = f"""
 import asyncio, llm
 first = await llm.ask("one")
 second = llm.ask("two", systemPrompt="You are a helpful assistant", maxTokens=7)
-both = await asyncio.gather(llm.ask("three"), llm.think([{"role": "user", "content": "four"}]))
-fits = await llm.ask("five", schema={"type": "object", "required": ["n"]})
+both = await asyncio.gather(llm.ask("three"), llm.think({TALK}))
+fits = await llm.ask("five", schema={{"type": "object", "required": ["n"]}})
 result = [first, second, *both, fits]
 """
 VALUE = ["ONE", "TWO", "THREE", "FOUR", {"n": 5}]
@@ -146,6 +151,7 @@ async def test_the_model_of_a_provider(made: Any, provider: Any, executor: str, 
     bodies = [json.loads(request.partition(KEY)[2]) for request in seen]
     sent = {body["messages"][-1]["content"]: (body["messages"][:-1], body["max_tokens"]) for body in bodies}
     assert sent["one"] == ([], 1000)
+    assert sent["four"] == (TALK[:-1], 1000)
     assert sent["two"] == ([{"role": "system", "content": "You are a helpful assistant"}], 7)
 
 
