@@ -359,7 +359,7 @@ async def test_each_sees_what_is_theirs(served: Served, era: str) -> None:
 @pytest.mark.parametrize("era", ERAS)
 async def test_what_one_has_another_cannot_name(served: Served, era: str) -> None:
     """Sessions, kept programs and results, with ids that leaked. The issuer's alice is the same as the
-    configuration's."""
+    configuration's. CONTRACT: EXE-09."""
     async with connected(served.url, served.alice, era) as alice, connected(served.url, served.bob, era) as bob:
         mine = await alice.run("secret = 41\nsecret", session_id="new")
         kept = await alice.run("n = 7\nresult = n * 6")
