@@ -104,6 +104,7 @@ def served(doorward_host: Any) -> Serve:
     doorward_host.install_real(
         "console",
         "approvals",
+        "doorward-budgets",
         "runs",
         "plans",
         "undo",
@@ -120,8 +121,10 @@ def served(doorward_host: Any) -> Serve:
         plugins: Sequence[str] = (),
         cache: str = "none",
         head: str = "",
+        price: str = "",
     ) -> AsyncIterator[Served]:
         head += CONFIG.replace("plugins = []", f"plugins = {[*plugins, 'audit_jsonl']}").replace("none", cache)
+        head = head.replace("[servers.weather]", f"[servers.weather]\n{price}")
         config = f"{head}\n[console]\n{console}\n{RULES}{more}"
         async with doorward_host.gateway(config) as gate:
             ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()

@@ -35,6 +35,9 @@ async def test_a_person_says_yes_on_the_page(served: Any) -> None:
         assert moved.headers["location"].startswith(f"/console/runs/{run}")
         while (await person.get(f"/console/runs/{run}.json")).json()["run"]["state"] != "ok":
             await asyncio.sleep(0.01)
+        [bar] = (await person.get(f"/console/runs/{run}.json")).json()["bars"]
+        assert [part["kind"] for part in bar["parts"]] == ["asked", "ok"]
+        assert bar["words"][0].startswith("waited for a person")
         again = await person.post(
             f"/console/approvals/{row['id']}", data={"forgery": at.forgery(page), "answer": "yes"}
         )

@@ -6,6 +6,8 @@ import time
 from typing import Any
 
 import pytest
+from doorward_console.panels.run import bars
+from doorward_console.recent import RecentCall, RecentRun
 from doorward_durable_runs import STORED_RUNS, Given
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -125,6 +127,39 @@ async def test_files_are_shown_to_whom_the_run_is(served: Any, tokens: str) -> N
             assert file.headers["content-type"] == "application/octet-stream"
             assert file.headers["content-disposition"].startswith("attachment")
             assert "x: y" not in str(file.headers).lower()
+
+
+def test_a_timeline_says_what_calls_waited_for() -> None:
+    """In parts that follow each other, and in words; a call that nobody has said yes to has waited all the time."""
+    calls = [
+        RecentCall("a.b", 100.0, 400.0, ok=True, paced_ms=100.0, retry_ms=200.0, retries=2),
+        RecentCall("a.c", 500.0, 500.0, ok=False, decision="confirm"),
+    ]
+    paced, asked = bars(RecentRun("r", "ann", "", "", "python", 0.0, ms=1000.0, calls=calls))
+    assert [(part["kind"], part["x"], part["width"]) for part in paced["parts"]] == [
+        ("paced", 100.0, 100.0),
+        ("retried", 200.0, 200.0),
+        ("ok", 400.0, 100.0),
+    ]
+    assert paced["words"] == ["paced 100 ms", "before repeating 200 ms"]
+    assert [part["kind"] for part in asked["parts"]] == ["asked"]
+
+
+async def test_use_is_plotted_with_what_it_cost(served: Any, tokens: str) -> None:
+    """By day, server and principal, for whom it is; beside what agents read the list of all functions is estimated."""
+    async with served(more=f"{tokens}[[budgets]]\ncost = 100\n", price="price = 0.5") as at:
+        for who in ("ann", "ann", "bob"):
+            assert (await at.gate.execute(FORECAST, principal=who)).ok
+        person, ann = await at.operator(), await at.signed_in("ann")
+        used = (await person.get("/console/use.json")).json()
+        assert [(each["count"], each["cost"], each["heights"]["cost"]) for each in used["days"]] == [(3, 1.5, 100.0)]
+        assert [(row["name"], row["count"], row["cost"]) for row in used["servers"]] == [("weather", 3, 1.5)]
+        assert [(row["name"], row["cost"]) for row in used["principals"]] == [("ann", 1.0), ("bob", 0.5)]
+        assert [row["count"] > 0 for row in used["tokens"]] == [True] * 3
+        page = (await person.get("/console/use")).text
+        assert 'class="columns"' in page
+        assert "cost 1.5" in page
+        assert [row["name"] for row in (await ann.get("/console/use.json")).json()["principals"]] == ["ann"]
 
 
 async def test_a_list_reads_no_more_than_it_shows(served: Any, monkeypatch: pytest.MonkeyPatch) -> None:

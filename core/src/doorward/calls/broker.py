@@ -372,6 +372,7 @@ class Broker:
         made = way.made
         if not confirmed or made is None:
             raise nobody_asks(way.function.qualified, way.call.decision)
+        made.details["asked_ms"] = round((time.perf_counter() - way.started) * 1000, 1)
         if way.run.interceptor is not None:
             way.run.interceptor.approved(made, way.call.decision)
         await self._allow_again(way)

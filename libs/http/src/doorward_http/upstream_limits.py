@@ -96,9 +96,15 @@ class Turn:
         return self._call is not None
 
     async def __aenter__(self) -> Turn:
-        if not self.window.enter():
-            await self.window.wait(self._call)
+        if self.window.enter():
+            self.began = self.window.clock()
+            return self
+        came = self.window.clock()
+        await self.window.wait(self._call)
         self.began = self.window.clock()
+        if self._call is not None:
+            details = self._call.details
+            details["paced_ms"] = round(float(details.get("paced_ms", 0)) + (self.began - came) * 1000, 1)
         return self
 
     async def __aexit__(self, *raised: object) -> None:

@@ -159,6 +159,7 @@ class AuditLog:
             calls=sum(call.get("count", 1) for call in outcome.calls),
             value_bytes=outcome.truncated["bytes"] if outcome.truncated else len(_canonical(outcome.value)),
             printed_bytes=len(outcome.printed.encode(errors="replace")),
+            **({"usage": {name: dict(each) for name, each in outcome.usage.items()}} if outcome.usage else {}),
         )
 
     @hookimpl

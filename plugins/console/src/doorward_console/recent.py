@@ -7,11 +7,11 @@ import hashlib
 import json
 import time
 from collections import OrderedDict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from doorward.administration import mask_tokens
+from doorward.administration import dump_json, mask_tokens
 
 if TYPE_CHECKING:
     from doorward import Artefact, Call, CallRecord, Outcome, Program
@@ -42,6 +42,12 @@ class RecentCall:
     rule: str = ""
     bytes_in: int = 0
     bytes_out: int = 0
+    asked_ms: float = 0.0
+    """Of the time that it took, what it waited for a person; for its turn by the limits that the server tells; and
+    between requests that were repeated."""
+    paced_ms: float = 0.0
+    retry_ms: float = 0.0
+    retries: float = 0
 
 
 @dataclass(slots=True)
@@ -63,6 +69,9 @@ class RecentRun:
     printed: str = ""
     value: str = ""
     waits: tuple[str, ...] = ()
+    told_bytes: int = 0
+    """Bytes of its value and of what it printed."""
+    usage: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     code_sha256: str = ""
     files: tuple[Artefact, ...] = ()
     calls: list[RecentCall] = field(default_factory=list)
@@ -108,6 +117,7 @@ class Recent:
         run.calls.append(RecentCall(
             call.function.qualified, round(at, 1), round(record.ms, 1), record.ok, record.error[:300], decision.then,
             decision.rule, record.bytes_in, record.bytes_out,
+            *(float(record.details.get(name, 0)) for name in ("asked_ms", "paced_ms", "retry_ms", "retries")),
         ))  # fmt: skip
 
     def finished(self, program: Program, outcome: Outcome) -> None:
@@ -115,6 +125,8 @@ class Recent:
             self.started(program)
         run = self._runs[program.run]
         run.ms, run.executor, run.printed = round(outcome.ms, 1), outcome.executor, without_tokens(outcome.printed)
+        run.told_bytes = len(dump_json(outcome.value)) + len(outcome.printed.encode(errors="replace"))
+        run.usage = outcome.usage
         run.files = outcome.artefacts[:MAX_FILES]
         run.state = "waiting" if outcome.waiting else "ok" if outcome.ok else "failed"
         run.waits = tuple(outcome.waiting.what) if outcome.waiting else ()

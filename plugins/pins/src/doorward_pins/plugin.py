@@ -70,13 +70,14 @@ class Pins:
 
     def waiting(self) -> list[dict[str, Any]]:
         """The functions whose changes wait for a review, of all servers that this process has compiled: `{"function",
-        "version", "changes"}`, with the kind of each change and what it is; the version is another one when the
-        function or its review is. Raises: ConfigError."""
+        "version", "changes", "was", "now"}`, with the kind of each change and what it is, and the texts as they were
+        reviewed and are; the version is another one when the function or its review is. Raises: ConfigError."""
         reviews = {module: self.review(module) for module in self._upstream}
         return [
             {
                 "function": f"{module}.{each.function}",
                 "version": review.version(each.function),
+                **dict(zip(("was", "now"), review.texts(each.function), strict=True)),
                 "changes": [{"kind": change.kind, "what": change.what} for change in each.changes],
             }
             for module, review in reviews.items()

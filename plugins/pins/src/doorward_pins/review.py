@@ -79,6 +79,12 @@ class Review:
             ]
         )
 
+    def texts(self, name: str) -> tuple[str, str]:
+        """The texts of a function as they were reviewed, and as they are; empty where there is none."""
+        both = self._pinned.functions.get(name), self._functions.get(name)
+        was, now = ("\n".join(filter(None, (each.summary, each.description))) if each else "" for each in both)
+        return was, now
+
     def served(self) -> tuple[list[Function], dict[str, Any]]:
         """The functions that agents see, and further definitions to which they refer."""
         waiting = {each.function: {change.kind for change in each.changes} for each in self.differences if each.waits}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from doorward import DoorwardError, File, InvalidArguments, Refused, UnknownName, log
 
+from doorward_console.pages import duration
 from doorward_console.panel import Found, Moved, Question
 from doorward_console.panels.outcomes import as_shown
 from doorward_console.panels.stored import saves_programs, stored_outcome, stored_run, stored_runs, undoes
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from doorward_console.recent import RecentRun
 
 _ABOUT = ("run", "principal", "description", "started", "state", "waits", "stored")
+_OF_CALL = ("function", "ms", "at", "error", "decision", "rule", "ok", "bytes_out", "bytes_in", "retries")
+_WAITS = {"asked": "waited for a person", "paced": "paced", "retried": "before repeating"}
+"""What a call waited for, in words."""
 _GOING_ON: set[asyncio.Task[Any]] = set()
 
 
@@ -150,17 +154,24 @@ async def _undo_steps(question: Question, run: str) -> dict[str, Any]:
 
 
 def bars(run: RecentRun) -> list[dict[str, Any]]:
-    """The calls of a run as bars of a timeline that is 1,000 wide."""
-    whole = max([run.ms, 1.0, *(call.at + call.ms for call in run.calls)])
-    return [
-        {
-            "function": call.function, "ms": call.ms, "at": call.at, "error": call.error, "decision": call.decision,
-            "rule": call.rule, "ok": call.ok, "bytes_out": call.bytes_out, "bytes_in": call.bytes_in,
-            "x": round(call.at / whole * 1000, 1), "width": max(4.0, round(call.ms / whole * 1000, 1)),
-            "kind": "failed" if not call.ok else "asked" if call.decision == "confirm" else "ok",
-        }
-        for call in run.calls
-    ]  # fmt: skip
+    """The calls of a run as bars of a timeline that is 1,000 wide, in parts: what it waited for, and the rest."""
+    whole = max([run.ms, 1.0, *(call.at + call.ms for call in run.calls)]) / 1000
+    rows = []
+    for call in run.calls:
+        waits = {"asked": call.asked_ms, "paced": call.paced_ms, "retried": call.retry_ms}
+        if call.decision == "confirm" and not call.asked_ms:  # nobody has said yes
+            waits["asked"] = call.ms
+        parts, at, words = [], call.at, []
+        for kind, ms in [*waits.items(), ("ok" if call.ok else "failed", call.ms - sum(waits.values()))]:
+            if ms > 0:
+                parts.append({"kind": kind, "x": round(at / whole, 1), "width": max(4.0, round(ms / whole, 1))})
+                at += ms
+                if kind in _WAITS:
+                    words.append(f"{_WAITS[kind]} {duration(ms)}")
+        rows.append({
+            **{name: getattr(call, name) for name in _OF_CALL}, "parts": parts, "words": words,
+        })  # fmt: skip
+    return rows
 
 
 def _first_line(code: str) -> str:

@@ -166,6 +166,9 @@ class Client:
                         pause = retries.after_answer(answer.status, answer.retry_after, attempt, idempotent=idempotent)
                         if last or pause is None or pause >= until - time.monotonic():
                             return answer
+            if call is not None:
+                call.details["retries"] = attempt + 1
+                call.details["retry_ms"] = round(float(call.details.get("retry_ms", 0)) + pause * 1000, 1)
             await anyio.sleep(pause)
         raise AssertionError  # the last attempt returns or raises
 
