@@ -105,6 +105,7 @@ def served(doorward_host: Any) -> Serve:
         "console",
         "approvals",
         "doorward-budgets",
+        "doorward-mcp-server",
         "runs",
         "plans",
         "undo",

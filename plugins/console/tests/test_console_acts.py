@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import threading
+from collections.abc import Iterator
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
 import pytest
@@ -184,3 +188,75 @@ async def test_what_changed_upstream_waits_for_an_operator(
         assert await changed() == []
         [card] = await at.gate.get_functions(["other.read"], principal="ann")
         assert "Read it" in card["text"]
+
+
+DOCUMENT = {
+    "openapi": "3.0.0",
+    "info": {"title": "<script>x</script>", "version": "1"},
+    "servers": [{"url": "/api"}],
+    "components": {"securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}}},
+    "security": [{"key": []}],
+    "paths": {
+        "/a": {"get": {"operationId": "getA", "summary": "<script>x", "responses": {"200": {"description": "ok"}}}}
+    },
+}
+
+
+async def test_a_server_is_looked_at_before_it_is_added(
+    served: Any, tokens: str, document: tuple[str, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By an operator, from an address alone: the page has the lines that the command would write, with the auth that was
+    found. Nothing is written, and nobody else lets anything be fetched."""
+    url, fetched = document
+    monkeypatch.setenv("CANARY", "a secret of this process")
+    async with served(more=tokens, console="link = true\nself_approval = true") as at:
+        person, ann = await at.operator(), await at.signed_in("ann")
+        page, before = await person.get("/console/servers"), at.gate.loaded.path.read_text()
+        assert "Add a server" not in (await ann.get("/console/servers")).text
+        data = {"name": "shop", "url": url, "forgery": at.forgery(page)}
+        theirs = {**data, "forgery": at.forgery(await ann.get("/console/servers"))}
+        assert (await ann.post("/console/servers", data=theirs)).status_code == 400
+        assert (await person.post("/console/servers", data={**data, "forgery": "x"})).status_code == 403
+        assert (await person.get("/console/servers", params=data)).status_code == 200
+        for odd in ({"url": "/etc/passwd"}, {"url": "file:///etc/passwd"}, {"url": "--help"}, {"url": ""}, {"name": "-x"},
+                    {"name": "a.b"}, {"name": "a\nb"}, {"url": f"{url} --force"}):  # fmt: skip
+            assert (await person.post("/console/servers", data=data | odd)).status_code == 400, odd
+        assert fetched == []
+        shown = await person.post("/console/servers", data=data)
+        assert fetched
+        assert "[servers.shop]" in shown.text
+        assert "X-Key" in shown.text
+        assert "SHOP_KEY" in shown.text
+        assert "<script>x" not in shown.text
+        assert f"doorward add openapi shop {url}" in shown.text
+        gone = await person.post("/console/servers", data={**data, "url": f"{url}.gone"})
+        assert "404" in gone.text
+        assert "a secret of this process" not in shown.text + gone.text
+        assert at.gate.loaded.path.read_text() == before
+
+
+@pytest.fixture
+def document() -> Iterator[tuple[str, list[str]]]:
+    """The address of a document, and the paths that were asked for."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *given: object) -> None:
+            pass
+
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            content = json.dumps(DOCUMENT).encode()
+            self.send_response(200 if self.path == "/openapi.json" else 404)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/openapi.json", asked
+    server.shutdown()
+    thread.join()
+    server.server_close()

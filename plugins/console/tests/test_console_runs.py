@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 import pytest
+from doorward_console.panels import runs
 from doorward_console.panels.run import bars
 from doorward_console.recent import RecentCall, RecentRun
 from doorward_durable_runs import STORED_RUNS, Given
@@ -197,5 +198,14 @@ async def test_a_list_reads_no_more_than_it_shows(served: Any, monkeypatch: pyte
         failed = (await person.get("/console/runs.json?state=failed&principal=ann")).json()
         assert {row["state"] for row in failed["runs"]} == {"failed"}
         assert len(failed["runs"]) == 50
+        monkeypatch.setattr(runs, "LOOK_SECONDS", 0.0)
+        texts, path = [], "/console/runs.json?text=run 229"
+        while path:
+            page = (await person.get(path)).json()
+            texts += [row["description"] for row in page["runs"]]
+            assert page["looked_at"] <= 51
+            path = page["older"] and f"/console/runs.json?text=run 229&before={page['older']}"
+        assert texts == ["run 229"]
+        assert "51 stored runs were looked at" in (await person.get("/console/runs?text=run 229")).text
         for odd in ("x", "-", "1e400-x", "nan-a", "9" * 50, "1-'"):
             assert (await person.get("/console/runs", params={"before": odd})).status_code == 200

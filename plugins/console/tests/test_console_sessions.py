@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from doorward.engines import Put, scan_all
-from doorward_console.stored_sessions import TABLE, key_of
+from doorward_console.stored_sessions import LINKS, TABLE, key_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -40,6 +40,31 @@ async def test_a_session_outlives_its_process(served: Any, tokens: str) -> None:
             gone = await place.person(Cookie=f"doorward_console={cookies[0]}").get("/console/runs")
             assert gone.status_code == 303
         assert len(await stored(at)) == 1
+
+
+async def test_a_link_works_once_in_all_processes(served: Any) -> None:
+    """That of one process at another one, which share a store and a key; a changed, or an old one, at none."""
+    head = f'vault_key = "{KEY}"\n'
+    async with served(head=head) as at, served(head=head) as other:
+        link = at.link()
+        ends, nonce, signature = link.split(".")
+        for wrong in (
+            f"{int(ends) + 1}.{nonce}.{signature}",
+            f"{ends}.{nonce}.",
+            f"x.{nonce}.{signature}",
+            "..",
+            "",
+            "\ud800",
+        ):
+            data = {"link": wrong.encode(errors="surrogatepass")}
+            assert (await other.person().post("/console/enter", data=data)).status_code == 403
+        codes = [
+            (await who.person().post("/console/enter", data={"link": link})).status_code for who in (other, at, other)
+        ]
+        assert codes == [303, 403, 403]
+        assert all(
+            link not in each.key and link.encode() not in each.value for each in await scan_all(at.gate.store, LINKS)
+        )
 
 
 async def test_who_writes_the_store_is_not_signed_in(served: Any, tokens: str) -> None:

@@ -61,11 +61,13 @@ class RawSite:
     and an origin that the endpoint admits; its scope has whose request it is where it brought a good token in its
     header (`PRINCIPAL`), and under `VERIFY_TOKEN` a coroutine function that tells whose token a text is, or `None`.
     `opened` is called once with the URL of the path, when it is served, and answers a line for whoever started the
-    server; none if it is empty."""
+    server; none if it is empty. `shared` says that several processes may serve it together: what it remembers of people
+    is in the store."""
 
     path: str
     app: Callable[[Any, Any, Any], Awaitable[None]]
     opened: Callable[[str], str] = lambda url: ""
+    shared: bool = False
 
 
 VERIFY_TOKEN = "doorward.verify_token"  # noqa: S105

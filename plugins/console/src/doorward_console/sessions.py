@@ -21,7 +21,8 @@ LINK_SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Somebody who is signed in until `ends`: by a `token`, which must stay good, or by a link (then it is empty).
+    """Somebody who is signed in until `ends`: by a `token`, which must stay good, or by a link or at an
+    authorization server (then it is empty).
     `forgery` is the token of its forms."""
 
     principal: Principal
@@ -40,8 +41,9 @@ class Sessions:
         self.ended: list[str] = []
         """The keys of those that were too many, in hexadecimal, for whoever stores them, too."""
 
-    def new(self, principal: Principal, token: str = "") -> str:
-        """Begin a session. Returns: its id, which nobody can have chosen."""
+    def new(self, principal: Principal, token: str = "", seconds: float | None = None) -> str:
+        """Begin a session, of so many seconds if that is less. Returns: its id, which nobody can have chosen."""
+        left = self._seconds if seconds is None else min(seconds, self._seconds)
         id = secrets.token_urlsafe(32)
         theirs = [key for key, each in self._open.items() if each.principal == principal]
         for key in theirs[: max(0, len(theirs) - MAX_SESSIONS // 10 + 1)]:
@@ -49,7 +51,7 @@ class Sessions:
             self.ended.append(key.hex())
         while len(self._open) >= MAX_SESSIONS:
             self.ended.append(self._open.popitem(last=False)[0].hex())
-        self._open[_hash(id)] = Session(principal, secrets.token_urlsafe(32), self._clock() + self._seconds, token)
+        self._open[_hash(id)] = Session(principal, secrets.token_urlsafe(32), self._clock() + left, token)
         return id
 
     def find(self, id: str) -> Session | None:
@@ -66,6 +68,10 @@ class Sessions:
         while len(self._open) > MAX_SESSIONS:
             self._open.popitem(last=False)
         return found
+
+    def left(self, session: Session) -> float:
+        """The seconds that a session has."""
+        return session.ends - self._clock()
 
     def end(self, id: str) -> None:
         """End a session, if there is one of this id."""

@@ -6,16 +6,17 @@ import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-from doorward import LOCAL, DoorwardError, File, InvalidArguments, Principal, StateError, UnknownName
+from doorward import LOCAL, DoorwardError, File, InvalidArguments, Principal, Refused, StateError, UnknownName
 from doorward.serving import PRINCIPAL, VERIFY_TOKEN, RawSite
 from doorward.values import is_loopback
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from doorward_console.logins import Logins
+from doorward_console.oauth import LOGIN_SECONDS, SESSION_SECONDS, OAuthSignIn
 from doorward_console.pages import Pages
 from doorward_console.panel import Found, Moved, Panel, Question
 from doorward_console.panels import PANELS
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 ROOT = "/console"
 COOKIE = "doorward_console"
+OAUTH_COOKIE = "doorward_console_oauth"
 
 MAX_FORM_BYTES = 64 * 2**10
 """Largest form."""
@@ -61,7 +63,10 @@ class Site:
         self._gateway, self._settings, self._is_operator, self._recent = gateway, settings, is_operator, recent
         self._logins = Logins(gateway)
         self._sessions = Sessions(settings.hours * 3600)
-        self._stored = StoredSessions.of(gateway, settings.hours * 3600)
+        self._stored = StoredSessions.of(gateway)
+        server = getattr(gateway.config, "http", None)
+        issuer = getattr(getattr(server, "oauth", None), "issuer", "")
+        self._oauth = OAuthSignIn(settings.oauth, issuer) if settings.oauth is not None and issuer else None
 
     @cached_property
     def panels(self) -> dict[str, Panel]:
@@ -80,7 +85,13 @@ class Site:
         """The line for whoever has started the server: where the pages are, with a link if one is wanted."""
         if not self._settings.link or not is_loopback(urlsplit(url).hostname or ""):
             return f"Console at {url}"
-        return f"Console at {url}; this link works once: {url}/enter?link={self._sessions.new_link()}"
+        link = self._sessions.new_link() if self._stored is None else self._stored.new_link()
+        return f"Console at {url}; this link works once: {url}/enter?link={link}"
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes know who is signed in here."""
+        return self._stored is not None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -105,6 +116,8 @@ class Site:
             return self._error("This form is too large.", 413)
         if path in ("enter", "sign-in"):
             return await self._sign_in(request, path, form)
+        if path in ("oauth", "callback") and request.method == "GET" and self._oauth is not None:
+            return await self._sign_in_there(request, self._oauth, path)
         session, visitor = await self._visitor(request)
         if visitor is None:
             return self._unknown(request, path)
@@ -122,12 +135,14 @@ class Site:
         if request.method != "POST":
             link = request.query_params.get("link", "") if path == "enter" else ""
             signed_in = (await self._visitor(request))[1] is not None
-            shown = {"link": link, "onward": onward, "wrong": "", "signed_in": signed_in}
+            shown = {"link": link, "onward": onward, "wrong": "", "signed_in": signed_in, "issuer": self._issuer}
             return self._pages.page("doorward_console/sign_in.html", shown)
         token = form.get("token", "").strip()
         principal: Principal | None = None
         if path == "enter":
-            principal = Principal(LOCAL) if self._sessions.use_link(form.get("link", "")) else None
+            uses = self._sessions.use_link if self._stored is None else self._stored.use_link
+            is_good = uses(form.get("link", ""))
+            principal = Principal(LOCAL) if (is_good if isinstance(is_good, bool) else await is_good) else None
         elif token:
             try:
                 principal = await request.scope[VERIFY_TOKEN](token)
@@ -135,15 +150,63 @@ class Site:
                 return self._error(f"Nobody can tell now whether this token is good: {error}", 503)
         if principal is None:
             wrong = "This link was used, or is too old." if path == "enter" else "This token is not good."
-            shown = {"link": "", "onward": onward, "wrong": wrong, "signed_in": False}
+            shown = {"link": "", "onward": onward, "wrong": wrong, "signed_in": False, "issuer": self._issuer}
             return self._pages.page("doorward_console/sign_in.html", shown, 403)
+        return await self._signed_in(request, _moved(onward), principal, token)
+
+    async def _sign_in_there(self, request: Request, there: OAuthSignIn, path: str) -> Response:
+        """Sign in at the authorization server: go there, or come back. A browser sends no cookie of ours that is strict
+        when another site leads it here, so that it comes in by a page that leads on."""
+        redirect_uri = f"{self._origin(request)}{ROOT}/callback"
+        about: dict[str, Any] = {
+            "path": f"{ROOT}/callback", "httponly": True, "samesite": "lax", "secure": self._is_secure(request),
+        }  # fmt: skip
+        try:
+            if path == "oauth":
+                page, kept = await there.begin(redirect_uri, _onward(request.query_params.get("next", "")))
+                response = _moved(page)
+                response.set_cookie(OAUTH_COOKIE, kept, max_age=LOGIN_SECONDS, **about)
+                return response
+            cookie = request.cookies.get(OAUTH_COOKIE, "")
+            found = await there.finish(cookie, dict(request.query_params), redirect_uri)
+            principal = await request.scope[VERIFY_TOKEN](found.token)
+        except Refused as refused:
+            return self._error(f"You are not signed in: {refused}.", 403)
+        except Exception as error:  # it, or its keys, cannot be had
+            return self._error(f"Nobody can sign in there now: {error}", 503)
+        if principal is None or (self._subject_is_name and found.subject not in ("", str(principal))):
+            return self._error("You are not signed in: the token is not for this server.", 403)
+        onward = _onward(found.onward)
+        shown = self._pages.page("doorward_console/signed_in.html", {"onward": onward})
+        response = await self._signed_in(request, shown, principal, "", SESSION_SECONDS)
+        response.delete_cookie(OAUTH_COOKIE, **about)
+        return response
+
+    async def _signed_in(
+        self, request: Request, response: Response, principal: Principal, token: str, seconds: float | None = None
+    ) -> Response:
+        """Begin a session in place of the one that the browser had, and give it to the browser."""
         await self._end(request.cookies.get(COOKIE, ""))
-        response = _moved(onward)
         response.set_cookie(
-            COOKIE, await self._begin(principal, token), path=ROOT, httponly=True, samesite="strict",
-            secure=self._is_secure(request), max_age=int(self._settings.hours * 3600),
+            COOKIE, await self._begin(principal, token, seconds), path=ROOT, httponly=True, samesite="strict",
+            secure=self._is_secure(request), max_age=int(min(self._settings.hours * 3600, seconds or float("inf"))),
         )  # fmt: skip
         return response
+
+    @property
+    def _issuer(self) -> str:
+        """Where one can sign in, too."""
+        return urlsplit(self._oauth.issuer).hostname or "" if self._oauth is not None else ""
+
+    @property
+    def _subject_is_name(self) -> bool:
+        oauth = getattr(getattr(self._gateway.config, "http", None), "oauth", None)
+        return getattr(oauth, "principal", "sub") == "sub"
+
+    def _origin(self, request: Request) -> str:
+        """Where people reach this server."""
+        url = urlsplit(getattr(getattr(self._gateway.config, "http", None), "url", None) or str(request.base_url))
+        return f"{url.scheme}://{url.netloc}"
 
     async def _visitor(self, request: Request) -> tuple[Session | None, Visitor | None]:
         """Who asks: whose token is in the header, or who is signed in; a revoked token ends its sessions."""
@@ -161,11 +224,11 @@ class Site:
                 return None, None
         return session, self._known(principal)
 
-    async def _begin(self, principal: Principal, token: str) -> str:
-        id = self._sessions.new(principal, token)
+    async def _begin(self, principal: Principal, token: str, seconds: float | None = None) -> str:
+        id = self._sessions.new(principal, token, seconds)
         ended, self._sessions.ended = self._sessions.ended, []
         if self._stored is not None and (session := self._sessions.find(id)) is not None:
-            await self._stored.put(id, session, ended)
+            await self._stored.put(id, session, self._sessions.left(session), ended)
         return id
 
     async def _find(self, id: str) -> Session | None:
@@ -278,7 +341,7 @@ _NOTICES = {
 
 def site_of(site: Site) -> RawSite:
     """The site as the HTTP transport takes it."""
-    return RawSite(ROOT, site, site.opened)
+    return RawSite(ROOT, site, site.opened, site.is_shared)
 
 
 def _require(panel: Panel, gateway: Gateway) -> None:

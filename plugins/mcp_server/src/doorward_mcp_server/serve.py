@@ -98,8 +98,8 @@ def serve(
             note(f"wrote {file}")
     transport, several = "http" if console else transport, None
     if workers > 1:
-        if transport != "http" or console:
-            raise click.UsageError("--workers is for --transport http, and for no console: its sessions are of one.")
+        if transport != "http":
+            raise click.UsageError("--workers is for --transport http.")
         several = _workers(workers, _loaded(project, transport, host, port, console))
         several.supervise(lambda url: note(f"Serving MCP at {url} by {workers} workers"))
     run_server(_loaded(project, transport, host, port, console), transport, several, endpoint)

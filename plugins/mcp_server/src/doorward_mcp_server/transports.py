@@ -150,12 +150,13 @@ async def serve_http(
                     if stopping is not None:
                         stopping.drain = partial(_leave_to_others, beside[0], connections, requests, stopping.drain)
                     beside.append(asyncio.ensure_future(by_siblings.accept(open_.enter_context(siblings.listening()))))
+                is_first = workers is None or not workers.live()
                 ready(
                     endpoint.local
                     if endpoint.local == endpoint.url
                     else f"{endpoint.local} (for clients: {endpoint.url})"
                 )
-                for line in filter(None, told):
+                for line in filter(None, told if is_first else ()):
                     announce(line)
                 await asyncio.shield(running)
             finally:
@@ -298,10 +299,11 @@ def _check_shared(gate: Gateway, added: Sequence[RawPage | RawSite]) -> None:
             place="store",
             hint="Install doorward-store-sqlite, or set another `store`; or serve without --workers.",
         )
-    if site := next((each for each in added if isinstance(each, RawSite)), None):
+    if site := next((each for each in added if isinstance(each, RawSite) and not each.shared), None):
         raise ConfigError(
             f"who is signed in at {site.path} is known to one process only, and not to all workers",
-            hint="Serve these pages by a process of their own, on another port, without --workers.",
+            hint="Set a vault_key, with which the console's sessions are stored; or serve these pages by a process of "
+            "their own, on another port, without --workers.",
         )
 
 

@@ -19,6 +19,7 @@ from doorward_console.services import service
 
 if TYPE_CHECKING:
     from doorward_approvals import ApprovalRequest, Requests
+    from doorward_pins import Pins
 
 REFUSED = "console refused pins"
 """The table of changes that a person has refused, by their versions."""
@@ -91,7 +92,7 @@ async def _logins(question: Question) -> list[dict[str, Any]]:
 async def _changed(question: Question) -> list[dict[str, Any]]:
     """Functions whose text or shape has changed upstream, and that wait for a review, those that were refused last:
     for operators."""
-    pins = service(question.gateway, "doorward_pins:PINS")
+    pins: Pins | None = service(question.gateway, "doorward_pins:PINS")
     if pins is None or not question.visitor.is_operator:
         return []
     with suppress(DoorwardError):  # a lock file that cannot be used is told where it is

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,8 +14,9 @@ from doorward_console.panels.stored import stored_row, stored_runs
 
 PER_PAGE = 50
 
-MAX_LOOKED_AT = 1000
-"""Stored runs that are read for one page, where few of them fit."""
+LOOK_SECONDS = 0.25
+"""How long stored runs are read for one page, where few of them fit: they are sealed, so that the store cannot look for
+texts. The page says how far it came, and the next one goes on."""
 
 _STATES = ("running", "waiting", "ok", "failed", "interrupted", "died")
 _FILTERS = ("state", "principal", "server", "text")
@@ -29,10 +31,11 @@ async def view(question: Question) -> Found | File:
     names = question.names or ([named] if (named := query.get("principal")) else None)
     rows = {each.run: run.recent_row(each) for each in question.recent.all(names) if _is_before(each, before)}
     fitting = {key: row for key, row in rows.items() if _fits(row, query)}
-    stored, rest = dict[str, dict[str, Any]](), None
+    stored, rest, looked_at = dict[str, dict[str, Any]](), None, 0
+    until = time.monotonic() + LOOK_SECONDS
     for each in [None] if names is None else names:
-        found, more = await _stored_rows(question, each, before, rows)
-        stored |= found
+        found, more, looked = await _stored_rows(question, each, before, rows, until)
+        stored, looked_at = stored | found, looked_at + looked
         rest = max(filter(None, (rest, more)), default=None)
     shown = sorted((fitting | stored).values(), key=_place_of, reverse=True)
     if len(shown) > PER_PAGE:
@@ -43,7 +46,15 @@ async def view(question: Question) -> Found | File:
     filters = {key: query.get(key, "") for key in _FILTERS}
     older = f"{rest[0]:.3f}-{rest[1]}" if rest else ""
     return Found(
-        {"runs": shown, "older": older, "newest": before is None, "states": [*_STATES], "filters": filters},
+        {
+            "runs": shown,
+            "older": older,
+            "looked_at": looked_at if rest and any(filters.values()) else 0,
+            "back_to": rest[0] if rest else 0.0,
+            "newest": before is None,
+            "states": [*_STATES],
+            "filters": filters,
+        },
         live=not any(query.values()),
     )
 
@@ -54,13 +65,17 @@ async def post(question: Question) -> Moved | Found:
 
 
 async def _stored_rows(
-    question: Question, whose: str | None, before: tuple[float, str] | None, recent: Mapping[str, dict[str, Any]]
-) -> tuple[dict[str, dict[str, Any]], tuple[float, str] | None]:
-    """The stored runs of a page that fit, and the place from which on the next page has more."""
+    question: Question,
+    whose: str | None,
+    before: tuple[float, str] | None,
+    recent: Mapping[str, dict[str, Any]],
+    until: float,
+) -> tuple[dict[str, dict[str, Any]], tuple[float, str] | None, int]:
+    """The stored runs of a page that fit, the place from which on the next page has more, and how many were read."""
     found: dict[str, dict[str, Any]] = {}
     service = stored_runs(question)
     if service is None:
-        return found, None
+        return found, None, 0
     looked_at = 0
     try:
         while True:
@@ -69,12 +84,12 @@ async def _stored_rows(
                 row = recent.get(each.given.run, {}) | stored_row(each)
                 if _fits(row, question.query):
                     found[each.given.run] = row
-            looked_at += PER_PAGE + 1
-            if before is None or len(found) > PER_PAGE or looked_at >= MAX_LOOKED_AT:
-                return found, before
+            looked_at += len(stored)
+            if before is None or len(found) > PER_PAGE or time.monotonic() >= until:
+                return found, before, looked_at
     except DoorwardError as error:
         log.warning("stored_runs_not_listed", why=str(error))
-        return found, None
+        return found, None, looked_at
 
 
 def _place(text: str) -> tuple[float, str] | None:

@@ -10,6 +10,7 @@ from doorward.administration import Report
 
 from doorward_console.logins import login_rows
 from doorward_console.panel import Found, Question
+from doorward_console.panels import add
 
 MAX_LISTED = 20
 """Warnings of a server, and operations that were skipped, that are listed."""
@@ -32,7 +33,9 @@ async def view(question: Question) -> Found:
 
 
 async def post(question: Question) -> Found:
-    """Begin a login, or go on with one whose browser is on another machine."""
+    """Begin a login, or go on with one whose browser is on another machine; or look at a document."""
+    if not question.rest:
+        return await add.look(question)
     name, logins, form = question.rest, question.logins, question.form
     server = name.partition("@")[0]
     listed = await question.gateway.list_servers(principal=str(question.visitor.principal))

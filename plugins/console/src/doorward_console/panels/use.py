@@ -20,6 +20,7 @@ from doorward_console.services import service
 
 if TYPE_CHECKING:
     from doorward import Gateway
+    from doorward_budgets import UsedBudgets
 
 MAX_LINES = 50_000
 """Lines of the audit log that are counted, the last ones."""
@@ -95,7 +96,7 @@ async def view(question: Question) -> Found:
 
 async def _budgets(question: Question) -> list[dict[str, Any]]:
     """What is used of budgets, with the widths of bars."""
-    used = service(question.gateway, "doorward_budgets:USED_BUDGETS")
+    used: UsedBudgets | None = service(question.gateway, "doorward_budgets:USED_BUDGETS")
     try:
         rows = await used.rows(question.visitor.whose) if used is not None else []
     except DoorwardError:
