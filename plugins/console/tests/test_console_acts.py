@@ -211,8 +211,10 @@ async def test_a_server_is_looked_at_before_it_is_added(
     monkeypatch.setenv("CANARY", "a secret of this process")
     async with served(more=tokens, console="link = true\nself_approval = true") as at:
         person, ann = await at.operator(), await at.signed_in("ann")
-        page, before = await person.get("/console/servers"), at.gate.loaded.path.read_text()
-        assert "Add a server" not in (await ann.get("/console/servers")).text
+        page, before = await person.get("/console/servers?add=1"), at.gate.loaded.path.read_text()
+        assert "hx-get" not in page.text
+        for path in ("/console/servers", "/console/servers?add=1"):
+            assert "Add a server" not in (await ann.get(path)).text
         data = {"name": "shop", "url": url, "forgery": at.forgery(page)}
         theirs = {**data, "forgery": at.forgery(await ann.get("/console/servers"))}
         assert (await ann.post("/console/servers", data=theirs)).status_code == 400
