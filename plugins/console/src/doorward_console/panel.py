@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from doorward import File, hookspec
 
-from doorward_console.visitor import Visitor as Visitor
+from doorward_console.visitor import Visitor
 
 if TYPE_CHECKING:
     from doorward import Gateway
