@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -191,6 +192,7 @@ def test_no_messenger_takes_an_argument_for_markup() -> None:
     assert len(json.dumps(teams, ensure_ascii=False).encode()) < 28_000
     assert messages.for_email(request, settings).as_bytes()
     assert "\n" not in messages.title(request)
+    assert "all calls of a plan" in messages.title(replace(request, kind="plan"))
 
 
 @pytest.mark.parametrize(
@@ -201,6 +203,7 @@ def test_no_messenger_takes_an_argument_for_markup() -> None:
         ('kind = "slack"\nurl = "http://x.test/a"', "must be an https URL"),
         ('kind = "webhook"\nurl = "https://x.test"\nsecret = "short"', "fewer than 24 bytes"),
         ('kind = "email"\nhost = "x.test"\nsender = "a"\nto = ["b"]\ntls = "none"', "plain text"),
+        ('kind = "email"\nhost = "x.test"\nsender = "a"\nto = ["b"]\nuser = "u"', "go together"),
         ('kind = "slack"\nurl = "https://x.test"\nquiet = "25:00-07:00"', "quiet"),
         ('kind = "slack"\nurl = "https://x.test"\nzone = "Mars/Base"', "no time zone"),
     ],

@@ -51,6 +51,11 @@ class ApprovalRequest:
     said: str = ""
     kind: ApprovalKind = "call"
 
+    @property
+    def wants(self) -> str:
+        """What its principal wants, in words."""
+        return "make all calls of a plan, at once" if self.kind == "plan" else f"call {self.function}"
+
 
 class ApprovalHooks:
     """Hooks of this capability."""

@@ -62,8 +62,7 @@ def as_text(request: ApprovalRequest, most: int = MAX_STORED_CHARACTERS) -> str:
     """A request as a person reads it. `most`: characters of its arguments."""
     left = f"`doorward approvals show {request.id}` shows all of them"
     who = visible(request.principal).replace("\n", r"\n")
-    wants = "make all calls of a plan, at once" if request.kind == "plan" else f"call {request.function}"
-    parts = [f"{who} wants to {wants} ({request.effect})."]
+    parts = [f"{who} wants to {request.wants} ({request.effect})."]
     if request.rule or request.reason:
         parts.append(f"A person is asked because of {': '.join(filter(None, (request.rule, request.reason)))}")
     if request.kind == "plan" and (plan := _read(request.arguments)) is not None:

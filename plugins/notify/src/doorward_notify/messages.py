@@ -20,7 +20,7 @@ _TEAMS_BYTES = 20_000
 
 def title(request: ApprovalRequest) -> str:
     """What is wanted, in a line."""
-    said = " ".join(f"{request.principal} wants to call {request.function} ({request.effect})".split())[:200]
+    said = " ".join(f"{request.principal} wants to {request.wants} ({request.effect})".split())[:200]
     return said.encode(errors="replace").decode()
 
 

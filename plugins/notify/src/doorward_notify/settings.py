@@ -46,6 +46,8 @@ class MessengerSettings(Settings):
         needed = {"webhook": ("url", "secret"), "email": ("host", "sender", "to")}.get(self.kind, ("url",))
         if missing := [key for key in needed if not getattr(self, key)]:
             raise ValueError(f"{self.kind} needs {' and '.join(missing)}")
+        if bool(self.user) != bool(self.password):
+            raise ValueError("user and password go together")
         if self.kind == "email" and self.tls == "none" and not is_loopback(self.host):
             raise ValueError("mails would go out in plain text: set tls")
         return self
