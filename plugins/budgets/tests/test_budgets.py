@@ -51,6 +51,8 @@ async def test_a_budget_may_be_that_of_a_group(doorward_host: Any) -> None:
 
 async def test_calls_are_counted_for_each_principal(doorward_host: Any) -> None:
     """The sixth call of each is refused, with when it is renewed and where the operator sets it."""
+    async with doorward_host.gateway(budget('server = "wether"\ncalls = 5')) as gate:
+        assert [*gate.principals.unknown()] == ["[[budgets]] 1 server: 'wether' fits no server"]
     async with doorward_host.gateway(budget('server = "weather"\ncalls = 5')) as gate:
         for who in ("ann", "bob"):
             for _ in range(5):

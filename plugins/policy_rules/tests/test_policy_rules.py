@@ -116,6 +116,13 @@ async def test_a_rule_says_only_what_is_known(doorward_host: Any, rule: str) -> 
             pass
 
 
+async def test_a_rule_for_a_server_that_is_not_there_is_told(doorward_host: Any) -> None:
+    """It may be misspelt, and what it denies is allowed. Routes and upstreams are of any server."""
+    good = "match = ['weather.*', 'GET /x', 'https://a.example#x', '*']\nthen = 'allow'"
+    async with doorward_host.gateway(rules(good, "match = 'wether.*'\nthen = 'deny'")) as gate:
+        assert [*gate.principals.unknown()] == ["[[policy.rules]] 2 match: 'wether.*' fits no server"]
+
+
 async def test_lists_come_before_rules(doorward_host: Any) -> None:
     """No rule lets through what the lists deny, for all or for one principal."""
     principals = '[principals.alice]\ndeny = ["weather.raw"]\n'

@@ -270,6 +270,12 @@ async def test_a_client_that_reads_elsewhere(office: Any) -> None:
         await done(gate, sends("ann@office.example"), principal="ann")
 
 
+async def test_a_server_that_is_not_there_is_told(office: Any) -> None:
+    """It may be misspelt, and then its mails are no stranger's."""
+    async with office('untrusted = ["mail.*", "mali.get_x"]') as gate:
+        assert [*gate.principals.unknown()] == ["[provenance] untrusted: 'mali.get_x' fits no server"]
+
+
 async def test_texts_leave_as_handles(office: Any) -> None:
     """Where the operator wants that: no model is shown what strangers wrote, in a value, a key, a printed line or an
     error; a program can still read it. What it says itself, fields and what nobody else writes is shown."""

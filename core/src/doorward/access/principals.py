@@ -149,6 +149,7 @@ class Principals:
         self._secrets, self._groups = loaded.secrets, Groups(loaded.config.groups)
         self._presented: OrderedDict[str, str] = OrderedDict()
         self._redact = loaded.secrets.redaction(MAX_SHARED_VALUES)
+        self._of_plugins: dict[str, Iterable[str]] = {}
         self.use(loaded)
 
     def use(self, loaded: Loaded) -> None:
@@ -249,8 +250,13 @@ class Principals:
             if server != EVERYONE and server in idle:
                 yield f"{place}: {pattern!r} fits no server"
 
+    def expect(self, place: str, patterns: Iterable[str]) -> None:
+        """Have `unknown` look at a plugin's patterns of servers or functions, too, which are written at `place`."""
+        self._of_plugins[place] = patterns
+
     def _lists(self) -> Iterator[tuple[str, Iterable[str]]]:
         """Each list of patterns of servers or functions, and where it is written."""
+        yield from self._of_plugins.items()
         yield from (("[policy] allow", self._policy.allow), ("[policy] deny", self._policy.deny))
         for name, table in self._settings.items():
             for key in ("servers", "allow", "deny"):

@@ -58,6 +58,8 @@ class Budgets:
 
     @hookimpl
     def gateway_made(self, gateway: Gateway) -> None:
+        for budget, place in self._budgets:
+            gateway.principals.expect(f"{place} server", [budget.server])
         if self._budgets:
             gateway.services.give(USED_BUDGETS, UsedBudgets([each for each, _ in self._budgets], self._counters))
 

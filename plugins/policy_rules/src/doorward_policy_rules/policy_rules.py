@@ -64,6 +64,8 @@ class PolicyRules:
     @hookimpl
     def gateway_made(self, gateway: Gateway) -> None:
         self._gateway = gateway
+        for number, rule in enumerate(getattr(self._context.policies[""], "rules", []), 1):
+            gateway.principals.expect(f"{RULES} {number} match", rule.match)
 
     @hookimpl
     def deciders(self) -> list[Decider]:

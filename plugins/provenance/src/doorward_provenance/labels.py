@@ -32,6 +32,9 @@ _VERBS = frozenset(_READING.split())
 """First words of names of what only reads, where its server does not say so."""
 _PLACE_FORMATS = frozenset({"email", "idn-email", "uri", "iri", "url", "uri-reference", "hostname"})
 
+LISTS = ("untrusted", "trusted", "private", "outward", "inward")
+"""Keys of `[provenance]` that name functions."""
+
 
 @dataclass(frozen=True, slots=True)
 class Labels:
@@ -54,9 +57,7 @@ class Labelled(FunctionNotes):
     heading = "Where its values come from and go to:"
 
     def __init__(self, settings: ProvenanceSettings) -> None:
-        self._said = {
-            name: Patterns(getattr(settings, name)) for name in ("untrusted", "trusted", "private", "outward", "inward")
-        }
+        self._said = {name: Patterns(getattr(settings, name)) for name in LISTS}
         self._known: dict[int, tuple[Function, Labels]] = {}
 
     def lines(self, function: Function, language: str) -> Sequence[str]:

@@ -10,7 +10,7 @@ from doorward import Call, Decider, DoorwardError, Gateway, Outcome, PluginConte
 
 from doorward_provenance.flow import ANY
 from doorward_provenance.hiding import hidden
-from doorward_provenance.labels import Labelled
+from doorward_provenance.labels import LISTS, Labelled
 from doorward_provenance.origins import Origins
 from doorward_provenance.running import Runs
 from doorward_provenance.settings import ProvenanceSettings
@@ -23,6 +23,7 @@ class Provenance:
     def __init__(self, context: PluginContext) -> None:
         """Raises: ConfigError for an unknown group."""
         settings: ProvenanceSettings = context.tables.get("provenance") or ProvenanceSettings()
+        self._settings = settings
         labels = self.labels = Labelled(settings)
         is_tainted = context.members(settings.tainted, "[provenance] tainted")
         self._gateway: Gateway | None = None
@@ -38,6 +39,8 @@ class Provenance:
         self._gateway = gateway
         gateway.on_answer(self._answered)
         gateway.catalog.notes.add(self.labels)
+        for name in LISTS:
+            gateway.principals.expect(f"[provenance] {name}", getattr(self._settings, name))
 
     def _answered(self, call: Call, reply: Reply) -> None:
         more = [dict(reply.headers)] if reply.headers else []
