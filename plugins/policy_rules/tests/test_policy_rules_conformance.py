@@ -27,7 +27,10 @@ class TestConformance(DeciderConformance):
 
     def made(self, host: Any) -> Any:
         made = super().made(host)
-        made.gateway_made(SimpleNamespace(servers=SimpleNamespace(upstreams=lambda function, principal: [])))
+        servers = SimpleNamespace(upstreams=lambda function, principal: [])
+        made.gateway_made(
+            SimpleNamespace(servers=servers, principals=SimpleNamespace(expect=lambda place, patterns: None))
+        )
         return made
 
     def more(self, host: Any) -> dict[str, Any]:
