@@ -118,6 +118,7 @@ async def test_an_equal_program_keeps_its_id(tmp_path: Path) -> None:
 
 async def test_time_counts_from_the_last_use(tmp_path: Path) -> None:
     """CONTRACT: CAC-03. A put and a get each start the time anew; unused for `ttl` seconds, the program is gone."""
+    assert (SqliteSettings().ttl, SqliteSettings().max_entries) == (3600, 500)
     clock = Clock()
     kept = cache(tmp_path, clock, ttl=100)
     await kept.put(program("one"))
