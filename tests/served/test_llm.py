@@ -189,6 +189,8 @@ async def test_what_may_be_asked(made: Any, provider: Any) -> None:
     those that are allowed."""
     think = "import llm\nllm.think([{'role': 'user', 'content': 'one'}], %s)"
     async with made('models = ["gpt-*"]').stdio() as agent:
+        await agent.call("get_functions", functions=["llm.ask"])
+        assert "One of '', 'You are a helpful assistant', 'You are a code analysis expert'\n" in agent.text
         for code, options, said in (
             ("import llm\nllm.ask('one')", {"functions": ["github.*"]}, "functions"),
             (think % "system_prompt='Be evil'", {}, "this system prompt is not allowed"),
@@ -211,10 +213,13 @@ async def test_what_may_be_asked(made: Any, provider: Any) -> None:
 
 @pytest.mark.parametrize("era", ["auto", "legacy"])
 async def test_quota_of_a_run_that_samples(made: Any, era: str) -> None:
-    """CONTRACT: LLM-03 The eleventh question of a run is refused, whoever answers, with an error that says why."""
+    """CONTRACT: LLM-03 The eleventh question of a run is refused, whoever answers, with an error that says why; so is one
+    of more tokens than a run has."""
     model = Model()
     async with made().stdio(era, sampling_callback=model) as agent:
         answer = await agent.run("import llm\nfor n in range(11):\n    llm.ask(f'question {n}')")
+        long = await agent.run("import llm\nllm.ask('?' * 60000)")
+    assert "tokens, and a run may use 10000" in long["error"]["message"]
     assert answer["error"]["message"] == "a run may ask a model 10 times, and this one has"
     assert (answer["error"]["kind"], answer["error"]["line"]) == ("limit", 3)
     assert answer["error"]["hint"].startswith("Ask for more at once")
