@@ -86,6 +86,11 @@ CAPABILITIES = [
         ("DOORWARD_CONSOLE__LINK", "true"),
         plugin="console",
     ),
+    Capability(
+        "doorward-registry",
+        server_key=f'registry = {{ name = "a/b", version = "1", sha256 = "{"0" * 64}", source = "x" }}',
+        command="outdated",
+    ),
     Capability("doorward-compat", plugin="compat"),
     Capability("doorward-program-helpers", plugin="program_helpers"),
     Capability("doorward-skills", server_key='skills = "guide.md"', plugin="skills"),

@@ -62,6 +62,7 @@ SEVERAL = {
     "durable_runs": {"runs", "plans", "undo"},
     "mcp_upstream": {"mcp"},
     "secrets": {"cmd", "keyring"},
+    "registry": {"add.registry", "outdated"},
 }
 """Folders that give other names than the one that they are called by."""
 COMMANDS = {

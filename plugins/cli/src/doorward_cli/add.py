@@ -12,6 +12,7 @@ from doorward import DoorwardError
 
 from doorward_cli.config_file import Before, beside
 from doorward_cli.hidden import moved
+from doorward_cli.installed_commands import well_known
 from doorward_cli.schema import owned
 from doorward_cli.servers import put_server, remove_server
 from doorward_cli.shared import Project, common, note, pairs, parsed, say
@@ -24,12 +25,14 @@ class _Sources(click.Group):
 
         return [entry.name for entry in find_index().of("source")]
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
-        """Raises: PluginError if there is no such source."""
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Raises: PluginError if there is no such source, nor a command of that name below this one."""
         from doorward.administration import Plugins
         from doorward.configuration import find_index, server_model_for
 
         plugins = Plugins(find_index())
+        if not plugins.index.named("source", cmd_name) and f"add.{cmd_name}" in well_known():
+            return None  # another distribution has it, or may be installed for it
         common_keys = server_model_for(owned(plugins, "server_key"), plugins.index)
         return _command(cmd_name, common_keys, plugins.driver("source", cmd_name).Settings)
 

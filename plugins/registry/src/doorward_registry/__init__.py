@@ -1,0 +1,1 @@
+"""MCP servers by name: what a `server.json` would run, shown before it is written, pinned, and compared later."""
