@@ -39,7 +39,7 @@ _LOCAL = "http://localhost"
 
 
 class OpenAPI:
-    """Functions from an OpenAPI 3.0, 3.1 or 3.2 or a Swagger 2.0 document."""
+    """Functions from an OpenAPI 3.0, 3.1 or 3.2, a Swagger 2.0 or a Google Discovery document."""
 
     Settings: ClassVar[type[Settings]] = OpenAPISettings
 

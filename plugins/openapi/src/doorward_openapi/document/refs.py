@@ -11,6 +11,7 @@ from urllib.parse import unquote, urldefrag, urljoin
 from doorward import ConfigError
 
 from doorward_openapi.document import document, servers
+from doorward_openapi.document.discovery import converted, is_discovery
 
 
 class BadRef(Exception):
@@ -52,7 +53,8 @@ class Documents:
 
     def parsed(self, file: str) -> Any:
         if file not in self._parsed:
-            self._parsed[file] = document.parse(self.bundle.files[file], servers.file_name(file))
+            parsed = document.parse(self.bundle.files[file], servers.file_name(file))
+            self._parsed[file] = converted(parsed) if is_discovery(parsed) else parsed
         return self._parsed[file]
 
     def find(self, ref: str, file: str) -> Place:
