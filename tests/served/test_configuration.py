@@ -223,14 +223,21 @@ async def test_a_document_that_is_gone_goes_on_with_the_last_compile(tmp_path: P
 
 @pytest.mark.parametrize(
     ("env", "levels"),
-    [({}, {"warning"}), ({"DOORWARD_LOG_LEVEL": "error"}, set()), ({"DOORWARD_DEBUG": "1"}, {"warning", "debug"})],
+    [
+        ({}, {"warning"}),
+        ({"DOORWARD_LOG_LEVEL": "error"}, set()),
+        ({"DOORWARD_LOG_LEVEL": "info"}, {"warning", "info"}),
+        ({"DOORWARD_DEBUG": "1"}, {"warning", "debug"}),
+    ],
 )
 async def test_the_log_says_as_much_as_it_is_asked_for(project: Project, env: dict[str, str], levels: set[str]) -> None:
-    """By `log_level`, or all by DOORWARD_DEBUG=1; each line is JSON with its time. CONTRACT: OBS-01."""
+    """By `log_level`, or all by DOORWARD_DEBUG=1, with a line for each run and call from `info` on; each is JSON with its
+    time. CONTRACT: OBS-01."""
     project.env.update(env)
     project.change(last='[servers.bad]\nsource = "soap"\n')
     async with project.stdio() as agent:
         await agent.value("import shelf\nshelf.get_item(id=1)['id']")
     lines = [json.loads(line) for line in project.said().splitlines()]
     assert {line["level"] for line in lines} == levels
+    assert ({"run", "call"} <= {line["event"] for line in lines}) == ("info" in levels)
     assert all(line["timestamp"] and line["event"] for line in lines)
