@@ -190,7 +190,8 @@ def at_a_terminal(project: Project, words: list[str], answers: list[tuple[str, s
             while part := os.read(ours, 2**16):
                 said += part.decode(errors="replace")
                 if left and left[0][0] in " ".join(said.split()):
-                    os.write(ours, f"{left.pop(0)[1]}\n".encode())
+                    answer = left.pop(0)[1]
+                    os.write(ours, (answer if answer.endswith("\t") else f"{answer}\n").encode())
                     said = "" if left else said
         os.close(ours)
         return said, process.wait()

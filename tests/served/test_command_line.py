@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from doorward_testing import StartDoorward, ended, reserve_port
+
+from .product import Project
+from .test_clients import at_a_terminal
 
 
 def test_real_api(start_doorward: StartDoorward, tmp_path: Path) -> None:
@@ -31,3 +35,18 @@ def test_real_api(start_doorward: StartDoorward, tmp_path: Path) -> None:
     assert (code, out, url in err) == (1, "", True)
     code, out, _ = ended(start_doorward("run", "-", "--json"), "result = 6 * 7")
     assert (code, json.loads(out)["value"]) == (0, 42)
+
+
+@pytest.mark.slow
+def test_a_person_picks_a_function(project: Project) -> None:
+    """At a terminal functions are found while one types; Tab chooses, Enter shows it. Elsewhere there is nobody to pick.
+    CONTRACT: CLI-03."""
+    pytest.importorskip("prompt_toolkit")
+    project.env |= {"TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"}
+    project.run("compile")
+    answers = [("shows):", "throw an item away\t"), ("delete_item", "\t"), ("delete_item", "")]
+    said, code = at_a_terminal(project, ["search"], answers)
+    assert code == 0, said
+    assert "from shelf import delete_item" in said
+    for words in (["search"], ["search", "--pick", "items"]):
+        assert project.run(*words).returncode == 2

@@ -6,6 +6,7 @@ import base64
 import contextlib
 import json
 import re
+import sys
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import click
+from doorward import ConfigError
 
 from doorward_cli.completion import complete_functions, complete_servers
 from doorward_cli.graph import show_graph
@@ -77,16 +79,39 @@ async def _functions(gate: Gateway, server: str) -> Any:
 
 @click.command()
 @common
-@click.argument("words", nargs=-1, required=True)
+@click.argument("words", nargs=-1)
 @click.option("--also", multiple=True, metavar="WORDS", help="Another question, answered together with the first.")
 @click.option("--server", help="Only functions of this server.", shell_complete=complete_servers)
 @click.option("--read-only", is_flag=True, help="Only functions that change nothing.")
 @click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 50), help="How many to show.")
 @click.option("--explain", is_flag=True, help="Say which words were found, and where.")
-def search(project: Project, words: tuple[str, ...], also: tuple[str, ...], read_only: bool, **options: Any) -> None:
-    """Find functions that fit the WORDS, best first. "tag:NAME" among the words keeps those of a tag."""
+@click.option("--pick", is_flag=True, help="Find while you type, and show the function that you choose.")
+def search(
+    project: Project, words: tuple[str, ...], also: tuple[str, ...], read_only: bool, pick: bool, **options: Any
+) -> int:
+    """Find functions that fit the WORDS, best first. "tag:NAME" among the words keeps those of a tag. At a terminal,
+    without WORDS, it is as with --pick."""
     options |= {"queries": also, "read_only": read_only or None}
+    at_a_terminal = sys.stdin.isatty() and sys.stdout.isatty() and not project.json
+    if pick and not at_a_terminal:
+        raise click.UsageError("--pick needs a terminal, and no --json")
+    if pick or (at_a_terminal and not words):
+        return anyio.run(partial(_pick, project, " ".join(words), **options))
+    if not words:
+        raise click.UsageError("Missing argument 'WORDS...'.")
     anyio.run(partial(_search, project, " ".join(words), **options))
+    return 0
+
+
+async def _pick(project: Project, words: str, **options: Any) -> int:
+    try:
+        from doorward_cli.picker import pick
+    except ImportError:
+        hint = "pip install 'doorward-cli[pick]', or give the words: doorward search WORDS"
+        raise ConfigError("what finds functions while you type is not installed", hint=hint) from None
+    async with project.gateway() as gate:
+        chosen = await pick(gate, words, **options)
+    return await _show(project, (chosen,), "") if chosen else 1
 
 
 async def _search(project: Project, words: str, **options: Any) -> None:
