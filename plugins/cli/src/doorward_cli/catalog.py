@@ -98,7 +98,7 @@ def search(
     if pick or (at_a_terminal and not words):
         return anyio.run(partial(_pick, project, " ".join(words), **options))
     if not words:
-        raise click.UsageError("Missing argument 'WORDS...'.")
+        raise click.MissingParameter(param_hint="'WORDS...'", param_type="argument")
     anyio.run(partial(_search, project, " ".join(words), **options))
     return 0
 
