@@ -174,6 +174,8 @@ async def test_what_is_no_answer_to_it_is_refused(served: Any, issuer: Issuer, m
             assert answer.status_code in (403, 503), change
             assert "<b>access" not in answer.text
             assert (await person.get("/console/runs")).status_code == 303, change
+        issuer.user, issuer.change = "local", {}
+        assert (await sign_in(at.person())).status_code == 403
 
 
 @pytest.mark.parametrize("wrong", [{"issuer": "https://evil.test"}, {"token_endpoint": "http://evil.test/token"}])
@@ -185,6 +187,8 @@ async def test_no_secret_goes_to_another_server(
     issuer.change = {"metadata": wrong}
     async with served(more=config(issuer)) as at:
         assert (await at.person().get("/console/oauth")).status_code == 503
+        issuer.change = {}  # it is not asked again at once, however many ask us
+        assert "a moment ago" in (await at.person().get("/console/oauth")).text
     async with served() as at:
         page = await at.person().get("/console/oauth")
         assert page.headers["location"].startswith("/console/sign-in")

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
 
+import anyio
 import httpx2
 from doorward import Refused, ServerError
 from doorward.values import is_loopback
@@ -27,6 +28,9 @@ LOGIN_SECONDS = 600
 
 SESSION_SECONDS = 3600.0
 """How long a session lasts that began so, at most: then the authorization server is asked once more."""
+
+RETRY_SECONDS = 5.0
+"""Seconds between two requests for the metadata that fail."""
 
 _METADATA_SECONDS = 3600.0
 _SKEW_SECONDS = 60
@@ -48,6 +52,7 @@ class OAuthSignIn:
 
     def __init__(self, settings: ConsoleOAuthSettings, issuer: str) -> None:
         self._settings, self.issuer = settings, issuer
+        self._asking, self._not_before = anyio.Lock(), float("-inf")
         self._metadata: tuple[float, dict[str, Any]] = (float("-inf"), {})
 
     async def begin(self, redirect_uri: str, onward: str) -> tuple[str, str]:
@@ -135,6 +140,16 @@ class OAuthSignIn:
         at, known = self._metadata
         if time.monotonic() - at < _METADATA_SECONDS:
             return known
+        async with self._asking:  # anybody can ask for a sign-in: the server is asked once for all of them
+            at, known = self._metadata
+            if time.monotonic() - at < _METADATA_SECONDS:
+                return known
+            if time.monotonic() < self._not_before:
+                raise ServerError(f"{self.issuer} could not be asked a moment ago", hint="Try again in some seconds.")
+            self._not_before = time.monotonic() + RETRY_SECONDS
+            return await self._ask()
+
+    async def _ask(self) -> dict[str, Any]:
         parts = urlsplit(self.issuer)
         path = parts.path.rstrip("/")
         places = [
