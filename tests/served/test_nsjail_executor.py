@@ -113,7 +113,7 @@ async def test_a_shell_in_one_line(tmp_path: Path, api: Api, shell: bool) -> Non
         ('cgroup = "off"', "import os\nos.fork()", "A program may start no process here"),
         ('cgroup = "off"', "import subprocess\nsubprocess.run(['ls'])", "A program may start no process here"),
         pytest.param("", "import subprocess\nsubprocess.run(['ls'])", "`[executors.nsjail] paths`", marks=needs_groups),
-        ('paths = ["/nope"]', "1", "Mend `paths` of [executors.nsjail]"),
+        ('paths = ["/nope"]', "1", "Fix `paths` of [executors.nsjail]"),
     ],
 )
 async def test_what_lacks_is_said(tmp_path: Path, api: Api, settings: str, code: str, hint: str) -> None:

@@ -410,7 +410,7 @@ def test_a_broken_configuration_is_left_alone(home: Home) -> None:
     home.write("project/x.json", {"mcpServers": {"x": {"command": "c", "env": {"A_TOKEN": "b"}}}})
     ended = home.run("import", "x.json")
     assert (ended.code, home.read("project/doorward.toml"), (home.project / ".env").exists()) == (2, "[servers", False)
-    assert "Mend the file" in ended.err
+    assert "Fix the file" in ended.err
 
 
 def test_it_asks_at_a_terminal(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

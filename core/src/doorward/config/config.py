@@ -301,7 +301,7 @@ def read(file: Path, text: str | None = None) -> tuple[dict[str, Any], dict[str,
         except tomllib.TOMLDecodeError as error:
             found = re.search(r"Cannot declare \('servers', '([^']+)'.*twice \(at line (\d+)", str(error))
             if not found:
-                raise ConfigError(str(error), place=file.name, hint="Mend the TOML.") from None
+                raise ConfigError(str(error), place=file.name, hint="Fix the TOML.") from None
             name, line = found[1], int(found[2])
             repeated[name] = ConfigError(
                 f"[servers.{name}] is given twice, again in line {line}", place=file.name, hint="Rename or remove one."

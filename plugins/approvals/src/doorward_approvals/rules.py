@@ -46,7 +46,7 @@ def _with_rule(text: str, rule: Mapping[str, Any], asking: str, place: str) -> s
             hint = "Write the rules as [[policy.rules]], or add this one by hand."
             raise ConfigError("its rules are gone, or written inline, where none can be added", place=place, hint=hint)
     except TOMLKitError as error:
-        raise ConfigError(str(error), place=place, hint="Mend the TOML.") from None
+        raise ConfigError(str(error), place=place, hint="Fix the TOML.") from None
     return mark + tomlkit.dumps(document)
 
 

@@ -88,7 +88,7 @@ def _active(project: Project, index: Index) -> set[tuple[str, str]]:
         secrets = Secrets(project.env_file or project.config.parent / ".env")
         data = config_layers(tomllib.loads(text), secrets, managed=find_managed()).data
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(str(error), place=project.config.name, hint="Mend the TOML.") from None
+        raise ConfigError(str(error), place=project.config.name, hint="Fix the TOML.") from None
     named = {(key, data.get(key)) for key in ("store", "cache")}
     named |= {("executor", name) for name in _list(data.get("executor"))}
     named |= {("observer", name) for name in _list(data.get("observer"))}

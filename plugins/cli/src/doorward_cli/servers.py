@@ -101,7 +101,7 @@ def servers_of(project: Project) -> dict[str, dict[str, Any]]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise ConfigError(str(error), place=str(project.config), hint="Mend the file.") from None
+        raise ConfigError(str(error), place=str(project.config), hint="Fix the file.") from None
     if not isinstance(servers, dict):
         return {}
     return {name: table for name, table in servers.items() if isinstance(table, dict)}
@@ -171,7 +171,7 @@ def without(file: Path, text: str, name: str) -> str:
     try:
         document = tomlkit.parse(text.removeprefix(mark))
     except TOMLKitError as error:
-        raise ConfigError(str(error), place=str(file), hint="Mend the TOML.") from None
+        raise ConfigError(str(error), place=str(file), hint="Fix the TOML.") from None
     servers: Any = document.get("servers", {})
     if name not in servers:
         return text

@@ -111,7 +111,7 @@ def read(file: Path) -> Document:
     except OSError as error:
         raise ConfigError(f"cannot be read: {error.strerror}", place=str(file)) from None
     except ValueError as error:
-        raise ConfigError(f"cannot be read: {error}", place=str(file), hint="Mend the file.") from None
+        raise ConfigError(f"cannot be read: {error}", place=str(file), hint="Fix the file.") from None
     if not isinstance(data, dict):
         raise ConfigError("does not hold an object", place=str(file))
     return Document(file, text, data, raw)

@@ -108,7 +108,7 @@ def read(file: Path) -> dict[str, Any]:
             raise ConfigError(f"is not a file, or has more than {_MAX_FILE_BYTES >> 10} KiB", place=str(file))
         data = yaml.load(file.read_bytes(), Loader)  # noqa: S506 - it is a SafeLoader
     except (yaml.YAMLError, OSError, ValueError, RecursionError) as error:
-        raise ConfigError(f"cannot be read: {error}", place=str(file), hint="Mend the YAML.") from None
+        raise ConfigError(f"cannot be read: {error}", place=str(file), hint="Fix the YAML.") from None
     if not isinstance(data, dict) or not isinstance(data.get("servers"), list):
         raise ConfigError("holds no list `servers`", place=str(file))
     return data

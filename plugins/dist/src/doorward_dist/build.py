@@ -40,7 +40,7 @@ def build(folder: Path, source: Source, into: Path, links: Sequence[Path]) -> tu
         _write_project(project, folder, source, pinned)
         command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(Path(temporary, "made"))]
         with _fixed_time():
-            wheels.run(command, "Mend what it says in the files below src.", project)
+            wheels.run(command, "Fix what it says in the files below src.", project)
         made = next(Path(temporary, "made").glob("*.whl"))
         into.mkdir(parents=True, exist_ok=True)
         return Path(shutil.copy(made, into / made.name)), unchecked

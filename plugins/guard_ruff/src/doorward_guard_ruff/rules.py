@@ -47,7 +47,7 @@ RULES = {
     "PLE0643": Rule("an index behind the end of a list that is written there", "use an index that is there"),
     **dict.fromkeys(
         ("F501", "F502", "F503", "F505", "F506", "F507", "F508", "F509", "F521", "F524", "F525", "PLE1307"),
-        Rule("a format that does not fit its values raises", "use an f-string, or mend the format"),
+        Rule("a format that does not fit its values raises", "use an f-string, or fix the format"),
     ),
 }  # fmt: skip
 """By ruff's code. The README shows them."""

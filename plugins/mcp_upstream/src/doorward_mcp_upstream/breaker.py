@@ -46,6 +46,6 @@ class CircuitBreaker:
             raise Trouble(
                 f"it failed {self._failures} times in a row, and is not tried again for {left:.1f} seconds. Last: "
                 f"{self._why}",
-                "Mend what it says, or wait.",
+                "Fix what it says, or wait.",
                 sent=False,
             )

@@ -64,7 +64,7 @@ def result_of(error: monty.MontyError, code: str, limits: Limits, *, made: bool)
                 "program",
                 "TypeError",
                 error.display().replace("main.py", "program.py")[:4000],
-                hint="Nothing has run. Mend the types first.",
+                hint="Nothing has run. Fix the types first.",
             )
         )
     frames = _of_program(error.traceback()) if hasattr(error, "traceback") else []

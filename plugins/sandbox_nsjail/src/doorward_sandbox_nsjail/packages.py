@@ -103,5 +103,5 @@ async def _do(command: list[str]) -> None:
     if done.returncode:
         raise ExecutorError(
             f"the packages could not be installed: {said.decode(errors='replace').strip()[-2000:]}",
-            hint="Mend `packages` of [executors.nsjail], or the index that pip asks; or name an environment by `venv`.",
+            hint="Fix `packages` of [executors.nsjail], or the index that pip asks; or name an environment by `venv`.",
         )

@@ -98,7 +98,7 @@ def _places(python: Interpreter, paths: Sequence[Path], name: str) -> list[Path]
                 hint=f"It is, or lies below, one of {', '.join(map(str, OWN))}: move it.",
             )
         if place in paths and not place.exists():
-            raise ExecutorError(f"{place}: no such file or folder", hint=f"Mend `paths` of [executors.{name}].")
+            raise ExecutorError(f"{place}: no such file or folder", hint=f"Fix `paths` of [executors.{name}].")
         if place.exists() and not _within(place, found):
             found.append(place)
     return found + [

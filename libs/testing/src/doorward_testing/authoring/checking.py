@@ -25,4 +25,4 @@ def checked(candidate: Candidate, *, tests: bool = True) -> Iterator[Found]:
         if tests and is_loaded:
             yield from tested(candidate, found_there)
         elif tests:
-            yield Found("to do", "tests", "were not run, because it cannot be used as it is", "Mend that first.")
+            yield Found("to do", "tests", "were not run, because it cannot be used as it is", "Fix that first.")

@@ -47,7 +47,7 @@ def _of_doorward(candidate: Candidate) -> Found:
         try:
             requirement = Requirement(text)
         except InvalidRequirement as error:
-            return Found("wrong", check, f"{text!r} is no requirement: {str(error).splitlines()[0]}", "Mend it.")
+            return Found("wrong", check, f"{text!r} is no requirement: {str(error).splitlines()[0]}", "Fix it.")
         if requirement.name.lower() == "doorward" and not requirement.marker:
             found = requirement
     if found is None:

@@ -50,7 +50,7 @@ def _probed(kind: str, name: str, core_ms: float) -> Iterator[Found]:
         yield _imported(check, entry, core_ms)
         thing = entry.point.load()
     except BaseException as error:  # a plugin may do anything, and must not end this
-        do = "Mend what the last line says." if _where(error) else f"Is {entry.point.value} what its entry point means?"
+        do = "Fix what the last line says." if _where(error) else f"Is {entry.point.value} what its entry point means?"
         yield Found("wrong", check, f"does not import: {one_line(error)}{_where(error)}", do)
         return
     yield from _api(check, entry, thing)

@@ -27,4 +27,4 @@ def about_undo(gate: Gateway) -> Iterator[tuple[str, bool, str]]:
         report = gate.catalog.report(module_name(name))
         for warning in report.warnings if report else ():
             if warning.startswith("undo."):
-                yield f"[servers.{name}] {warning}", False, "Until it is mended, such calls cannot be undone."
+                yield f"[servers.{name}] {warning}", False, "Until it is fixed, such calls cannot be undone."

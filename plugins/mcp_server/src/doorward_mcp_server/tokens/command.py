@@ -108,7 +108,7 @@ def _change(project: Project, change: Any) -> None:
             document = tomlkit.parse((before or "").removeprefix("\ufeff"))
             change(document)
         except TOMLKitError as error:
-            raise ConfigError(str(error), place=str(project.config), hint="Mend the TOML.") from None
+            raise ConfigError(str(error), place=str(project.config), hint="Fix the TOML.") from None
         return tomlkit.dumps(document)
 
     change_config(project, changed)

@@ -60,7 +60,7 @@ async def stdio(context: ServerContext[MCPSettings], log: StderrLog) -> AsyncIte
             sent=False,
         )
     if not cwd.is_dir():
-        raise Trouble(f"there is no folder {str(cwd)!r}", f"Mend `cwd` of [servers.{context.name}].", sent=False)
+        raise Trouble(f"there is no folder {str(cwd)!r}", f"Fix `cwd` of [servers.{context.name}].", sent=False)
     log.forget()
     if sys.platform == "win32":
         async with _of_sdk(command, env, cwd) as wire:
@@ -82,7 +82,7 @@ async def stdio(context: ServerContext[MCPSettings], log: StderrLog) -> AsyncIte
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise Trouble(
-            f"{command[0]!r} cannot be started: {why}", f"Mend `command` of [servers.{context.name}].", sent=False
+            f"{command[0]!r} cannot be started: {why}", f"Fix `command` of [servers.{context.name}].", sent=False
         ) from None
     watchdog.guard(process.pid)
     assert process.stdin is not None
