@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 from doorward import ApiError, InvalidArguments, LimitExceeded
-from doorward_sql import SQL
+from doorward_sql import SQL, model, source
 from doorward_sql.check import checked
 from doorward_sql.model import Column, Table
 from doorward_sql.sqlite import SQLite
@@ -186,6 +187,25 @@ async def test_sqlite_keeps_to_its_limits(tmp_path: Path) -> None:
         with pytest.raises(ApiError):
             await database.rows(statement, (), 1, 10.0)
     assert not (tmp_path / "other.db").exists()
+
+
+async def test_an_answer_is_bounded(config: str, host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of its values together: rows are read until they are too much."""
+    monkeypatch.setattr(model, "MAX_ANSWER_BYTES", 2_000)
+    async with host.gateway(config.replace("rows = 2", "rows = 1000")) as gate:
+        many = " UNION ALL ".join(["SELECT :text AS n FROM orders"] * 100)
+        short, long = ({"statement": many, "values": {"text": text}} for text in ("x", "x" * 30))
+        assert len((await gate.call("shop.query", short))["rows"]) == 300
+        with pytest.raises(LimitExceeded, match="more than"):
+            await gate.call("shop.query", long)
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [("1.10", 1.1), ("7", 7), ("Infinity", "Infinity"), ("NaN", "NaN"), ("0.1234567890123456789", None)],
+)
+def test_numbers_that_json_cannot_hold_are_texts(value: str, plain: Any) -> None:
+    assert source._plain(Decimal(value)) == (value if plain is None else plain)
 
 
 def test_what_is_sent_is_written_anew() -> None:

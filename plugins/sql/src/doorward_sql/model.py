@@ -6,6 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from doorward import LimitExceeded
+
+MAX_ANSWER_BYTES = 64 * 2**20
+"""Characters and bytes of all values that one question is answered."""
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -32,6 +37,22 @@ class Table:
     @property
     def id(self) -> str:
         return f"{self.schema}.{self.name}" if self.schema else self.name
+
+
+class Rows:
+    """Rows of an answer, as far as they are not too much."""
+
+    def __init__(self) -> None:
+        self.all: list[Sequence[Any]] = []
+        self._bytes = 0
+
+    def add(self, row: Sequence[Any]) -> None:
+        """Raises: LimitExceeded."""
+        self._bytes += sum(len(value if isinstance(value, (str, bytes)) else str(value)) for value in row)
+        if self._bytes > MAX_ANSWER_BYTES:
+            why = f"the answer has more than {MAX_ANSWER_BYTES // 2**20} MiB"
+            raise LimitExceeded(why, hint="Ask for fewer rows, or fewer columns.")
+        self.all.append(row)
 
 
 class Database(Protocol):

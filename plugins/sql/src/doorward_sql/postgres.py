@@ -8,7 +8,7 @@ from typing import Any
 
 from doorward import ApiError, LimitExceeded, ServerError
 
-from doorward_sql.model import Column, Table
+from doorward_sql.model import Column, Rows, Table
 
 _TABLES = """
 SELECT n.nspname, c.relname, c.relkind IN ('v', 'm'), coalesce(obj_description(c.oid, 'pg_class'), ''),
@@ -28,6 +28,8 @@ SELECT rolsuper, EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c
 FROM pg_roles WHERE rolname = current_user
 """
 _START_SECONDS = 10
+_AT_ONCE = 100
+"""Rows that are fetched together."""
 
 
 class Postgres:
@@ -66,8 +68,11 @@ class Postgres:
 
         async with self._connected(seconds) as connection, AsyncRawServerCursor(connection, "doorward") as cursor:
             await cursor.execute(statement, values)
-            rows = await cursor.fetchmany(most)
-            return [column.name for column in cursor.description or ()], rows
+            rows = Rows()
+            while len(rows.all) < most and (some := await cursor.fetchmany(min(_AT_ONCE, most - len(rows.all)))):
+                for row in some:
+                    rows.add(row)
+            return [column.name for column in cursor.description or ()], rows.all
 
     @asynccontextmanager
     async def _connected(self, seconds: float) -> AsyncIterator[Any]:

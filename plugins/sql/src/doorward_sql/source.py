@@ -225,14 +225,7 @@ def _plain(value: Any) -> Any:
         case float():
             return value if value - value == 0 else str(value)
         case decimal.Decimal():
-            near = float(value)
-            return (
-                int(value)
-                if value == value.to_integral_value() and abs(value) < 2**53
-                else near
-                if decimal.Decimal(repr(near)) == value
-                else str(value)
-            )
+            return _number(value)
         case datetime.datetime() | datetime.date() | datetime.time():
             return value.isoformat()
         case memoryview() | bytearray():

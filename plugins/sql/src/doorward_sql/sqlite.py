@@ -6,13 +6,14 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
 from doorward import ApiError, LimitExceeded, ServerError
 
-from doorward_sql.model import Column, Table
+from doorward_sql.model import Column, Rows, Table
 
 T = TypeVar("T")
 
@@ -43,7 +44,10 @@ class SQLite:
         def read(db: sqlite3.Connection) -> tuple[list[str], list[Sequence[Any]]]:
             db.set_authorizer(_authorized)
             found = db.execute(statement, values)
-            return [column[0] for column in found.description or ()], found.fetchmany(most)
+            rows = Rows()
+            for row in islice(found, most):
+                rows.add(row)
+            return [column[0] for column in found.description or ()], rows.all
 
         return await self._asked(read, seconds)
 
