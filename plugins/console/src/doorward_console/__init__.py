@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from doorward import hookimpl
 
@@ -12,9 +12,10 @@ from doorward_console.settings import ConsoleSettings
 from doorward_console.visitor import Visitor
 
 if TYPE_CHECKING:
-    from doorward import Call, CallRecord, Gateway, Outcome, PluginContext, Program
+    from doorward import Call, CallRecord, Function, Gateway, Outcome, PluginContext, Program
     from doorward.serving import RawSite
 
+    from doorward_console.compile_changes import CompileChanges
     from doorward_console.recent import Recent
 
 PLUGIN_API = 1
@@ -31,6 +32,7 @@ class Console:
         self._settings: ConsoleSettings = context.tables.get("console") or ConsoleSettings()
         self._is_operator = context.members(self._settings.operators, "[console] operators")
         self._recent: Recent | None = None
+        self._compiles: CompileChanges | None = None
 
     @hookimpl
     def gateway_made(self, gateway: Gateway) -> None:
@@ -38,11 +40,23 @@ class Console:
 
     @hookimpl
     def http_pages(self) -> Sequence[RawSite]:
+        from doorward_console.compile_changes import CompileChanges
         from doorward_console.recent import Recent
         from doorward_console.site import Site, site_of
 
-        self._recent = Recent()
-        return [site_of(Site(self._gateway, self._settings, self._is_operator, self._recent))]
+        self._recent, self._compiles = Recent(), CompileChanges(self._gateway)
+        site = Site(self._gateway, self._settings, self._is_operator, self._recent, self._compiles)
+        return [site_of(site)]
+
+    @hookimpl
+    def source_compiled(self, server: str, functions: list[Function], definitions: dict[str, Any]) -> None:
+        if self._compiles is not None:
+            self._compiles.remember(server)
+
+    @hookimpl
+    async def compile_ended(self, server: str) -> None:
+        if self._compiles is not None:
+            await self._compiles.compare(server)
 
     @hookimpl
     def run_started(self, program: Program) -> None:

@@ -13,6 +13,7 @@ from doorward_console.visitor import Visitor
 if TYPE_CHECKING:
     from doorward import Gateway
 
+    from doorward_console.compile_changes import CompileChanges
     from doorward_console.logins import Logins
     from doorward_console.recent import Recent
 
@@ -26,6 +27,7 @@ class Question:
     visitor: Visitor
     recent: Recent
     logins: Logins
+    compiles: CompileChanges
     rest: str = ""
     query: Mapping[str, str] = field(default_factory=dict)
     form: Mapping[str, str] = field(default_factory=dict)

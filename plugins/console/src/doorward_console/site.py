@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from doorward import Gateway
     from starlette.types import Receive, Scope, Send
 
+    from doorward_console.compile_changes import CompileChanges
     from doorward_console.recent import Recent
     from doorward_console.settings import ConsoleSettings
 
@@ -58,10 +59,15 @@ class Site:
     """The console of a gateway. `is_operator` says which principals are operators."""
 
     def __init__(
-        self, gateway: Gateway, settings: ConsoleSettings, is_operator: Callable[[str], bool], recent: Recent
+        self,
+        gateway: Gateway,
+        settings: ConsoleSettings,
+        is_operator: Callable[[str], bool],
+        recent: Recent,
+        compiles: CompileChanges,
     ) -> None:
         self._gateway, self._settings, self._is_operator, self._recent = gateway, settings, is_operator, recent
-        self._logins = Logins(gateway)
+        self._logins, self._compiles = Logins(gateway), compiles
         self._sessions = Sessions(settings.hours * 3600)
         self._stored = StoredSessions.of(gateway)
         server = getattr(gateway.config, "http", None)
@@ -279,7 +285,8 @@ class Site:
                 raise UnknownName("there is no such page")
             _require(panel, self._gateway)
             question = Question(
-                self._gateway, visitor, self._recent, self._logins, rest.strip("/"), dict(request.query_params), form
+                self._gateway, visitor, self._recent, self._logins, self._compiles, rest.strip("/"),
+                dict(request.query_params), form,
             )  # fmt: skip
             if request.method == "POST":
                 if panel.post is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,7 +14,19 @@ from doorward_console.panel import Found, Question
 from doorward_console.panels import add
 
 MAX_LISTED = 20
-"""Warnings of a server, and operations that were skipped, that are listed."""
+"""Warnings of a server, operations that were skipped, and changes, that are listed."""
+
+
+@dataclass(slots=True)
+class RecentCalls:
+    """How the calls of a server went that this process remembers: those that were made, of which so many failed; those
+    that waited for a limit that the server tells, for how long; and repeated requests."""
+
+    calls: int = 0
+    failed: int = 0
+    paced: int = 0
+    paced_ms: float = 0.0
+    retries: int = 0
 
 
 async def view(question: Question) -> Found:
@@ -23,10 +36,16 @@ async def view(question: Question) -> Found:
         return Found({"name": ""}, "doorward_console/add.html")
     listed = await gateway.list_servers(principal=str(visitor.principal))
     reports = gateway.catalog.reports()
+    recent = _recent_calls(question)
     logins = await login_rows(question.logins, [each["name"] for each in listed["servers"]], visitor)
     return Found(
         {
-            "servers": [_row(each, reports) | {"logins": logins[each["name"]]} for each in listed["servers"]],
+            "servers": [
+                _row(each, reports)
+                | {"logins": logins[each["name"]], "recent": asdict(recent.get(each["name"]) or RecentCalls())}
+                | {"changes": _changes(question, each["name"])}
+                for each in listed["servers"]
+            ],
             "executors": listed["executors"],
             "chain": gateway.chain() if visitor.is_operator else [],
         },
@@ -70,3 +89,28 @@ def _row(listed: dict[str, Any], reports: dict[str, Report]) -> dict[str, Any]:
         else {"compiled": 0.0, "ms": 0.0, "warnings": [], "skipped": [], "skips": 0}
     )  # fmt: skip
     return {"broken": "", "about": "", "note": "", **listed, **compiled}
+
+
+def _recent_calls(question: Question) -> dict[str, RecentCalls]:
+    """Of each server, of the runs that the visitor sees. A call that was refused here, or waits for a person, was not
+    made."""
+    found: dict[str, RecentCalls] = {}
+    for run in question.recent.all(question.names):
+        for call in run.calls:
+            if call.decision == "deny" or (call.decision == "confirm" and not call.asked_ms):
+                continue
+            of = found.setdefault(call.function.partition(".")[0], RecentCalls())
+            of.calls, of.failed, of.retries = of.calls + 1, of.failed + (not call.ok), of.retries + int(call.retries)
+            of.paced, of.paced_ms = of.paced + (call.paced_ms > 0), of.paced_ms + call.paced_ms
+    return found
+
+
+def _changes(question: Question, server: str) -> dict[str, Any]:
+    """What the last compile changed: for operators, for it names functions that policy may hide from others."""
+    difference = question.compiles.last(server) if question.visitor.is_operator else None
+    if difference is None:
+        return {"compiled": 0.0, "counts": {}, "listed": [], "more": 0}
+    listed, count = [*difference.changes[:MAX_LISTED]], sum(difference.counts.values())
+    return {
+        "compiled": difference.compiled, "counts": difference.counts, "listed": listed, "more": count - len(listed),
+    }  # fmt: skip
