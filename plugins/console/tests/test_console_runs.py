@@ -209,3 +209,34 @@ async def test_a_list_reads_no_more_than_it_shows(served: Any, monkeypatch: pyte
         assert "51 stored runs were looked at" in (await person.get("/console/runs?text=run 229")).text
         for odd in ("x", "-", "1e400-x", "nan-a", "9" * 50, "1-'"):
             assert (await person.get("/console/runs", params={"before": odd})).status_code == 200
+
+
+async def test_a_run_has_its_cost_and_its_timeline_after_a_restart(served: Any, tokens: str) -> None:
+    """With the budgets of its principal that it counted in; the timeline is that of its journal."""
+    code = (
+        "for city in ('Oslo', 'Rome', 'Bern'):\n    await weather.get_forecast(city=city)\n"
+        "try:\n    await weather.fail()\nexcept Exception:\n    pass"
+    )
+    budgets = "[[budgets]]\ncost = 100\n[[budgets]]\nserver = 'other'\ncalls = 9\n[[budgets]]\nruns = 7\nper = 'hour'\n"
+    more = STORED + tokens + budgets
+    async with served(more=more, price="price = 0.5") as at:
+        assert (await at.gate.execute(code, description="Costs", principal="ann")).ok
+        assert (await at.gate.execute(FORECAST, principal="bob")).ok
+        ann = await at.signed_in("ann")
+        run = await run_of(ann, "Costs")
+        live = (await ann.get(f"/console/runs/{run}.json")).json()
+        assert live["used"] == [{"server": "weather", "calls": 4, "cost": 2.0, "used": {}}]
+        assert {(each["principal"], each["unit"]) for each in live["budgets"]} == {("ann", "cost"), ("ann", "runs")}
+        assert "Cost and budgets" in (await ann.get(f"/console/runs/{run}")).text
+        assert not live["is_rebuilt"]
+    async with served(more=more, price="price = 0.5") as at:
+        ann, bob = await at.signed_in("ann"), await at.signed_in("bob")
+        later = (await ann.get(f"/console/runs/{run}.json")).json()
+        assert later["is_rebuilt"]
+        assert later["used"] == live["used"]
+        assert [each["function"] for each in later["bars"]] == [each["function"] for each in live["bars"]]
+        assert later["bars"][0]["at"] == 0.0
+        assert later["bars"][1]["at"] == later["bars"][0]["ms"]
+        assert "404" in later["bars"][3]["error"]
+        assert "From the journal of the run" in (await ann.get(f"/console/runs/{run}")).text
+        assert (await bob.get(f"/console/runs/{run}.json")).status_code == 404

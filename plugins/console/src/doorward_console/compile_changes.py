@@ -1,4 +1,4 @@
-"""What the last compile of each server changed, as far as this process made it, in the classes of `doorward refresh`."""
+"""What the last compile of each server changed, where this process made it: in the classes of `doorward refresh`."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from doorward_durable_runs.plans.outcome import planned_calls as planned_calls
 from doorward_durable_runs.run_in_words import run_calls as run_calls
 from doorward_durable_runs.run_in_words import run_state as run_state
 from doorward_durable_runs.run_in_words import run_summary as run_summary
+from doorward_durable_runs.run_timeline import run_timeline as run_timeline
 from doorward_durable_runs.sealing import Box as Box
 from doorward_durable_runs.sealing import Sealing as Sealing
 from doorward_durable_runs.sealing import shared_salt as shared_salt
@@ -30,7 +31,8 @@ from doorward_durable_runs.undoes_runs import UndoesRuns as UndoesRuns
 __all__ = [
     "APPROVALS", "STORED_RUNS", "UNDOES", "AsksApproval", "Box", "DocumentedSecrets", "DurableRuns", "Given",
     "Journals", "PlannedCalls", "RunFile", "RunSettings", "RunStore", "Sealing", "StoredRun", "StoredRuns",
-    "UndoesRuns", "open_journals", "planned_calls", "run_calls", "run_state", "run_summary", "shared_salt",
+    "UndoesRuns", "open_journals", "planned_calls", "run_calls", "run_state", "run_summary", "run_timeline",
+    "shared_salt",
 ]  # fmt: skip
 
 

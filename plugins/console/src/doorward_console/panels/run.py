@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,14 +13,13 @@ from doorward import DoorwardError, File, InvalidArguments, Refused, UnknownName
 from doorward_console.pages import duration
 from doorward_console.panel import Found, Moved, Question
 from doorward_console.panels.outcomes import as_shown
+from doorward_console.panels.run_cost import budgets_of_run, used_by_run
 from doorward_console.panels.stored import saves_programs, stored_outcome, stored_run, stored_runs, undoes
-from doorward_console.recent import hashed
+from doorward_console.recent import MAX_CALLS, RecentCall, RecentRun, hashed, without_tokens
 
 if TYPE_CHECKING:
     from doorward import Artefact
     from doorward_cache_sqlite import Draft
-
-    from doorward_console.recent import RecentRun
 
 _ABOUT = ("run", "principal", "description", "started", "state", "waits", "stored")
 _OF_CALL = ("function", "ms", "at", "error", "decision", "rule", "ok", "bytes_out", "bytes_in", "retries")
@@ -104,9 +103,16 @@ async def _one(question: Question, run: str) -> dict[str, Any]:
     end = as_shown(ended) if ended else {"printed": "", "value": "", "hint": "", "line": None, "error": "", "ms": 0.0}
     if recent is None:
         about |= {"error": end["error"], "ms": end["ms"]}
+    drawn, is_rebuilt = recent, False
+    if len(timeline := stored.get("timeline", ())) > (len(recent.calls) + recent.more_calls if recent else 0):
+        drawn, is_rebuilt = _rebuilt(timeline, about), True  # it began before this process did
+    made = [call.function.partition(".")[0] for call in drawn.calls if was_made(call)] if drawn else []
+    usage = recent.usage if recent and not is_rebuilt else ended.usage if ended else _used(timeline)
     found: dict[str, Any] = {
         "run": about, "code": recent.code if recent else stored["code"],
-        "bars": bars(recent) if recent else [], "more_calls": recent.more_calls if recent else 0,
+        "bars": bars(drawn) if drawn else [], "more_calls": drawn.more_calls if drawn else 0, "is_rebuilt": is_rebuilt,
+        "used": used_by_run(question, made, usage),
+        "budgets": await budgets_of_run(question, about["principal"], about["started"], {*made}),
         "executor": recent.executor if recent else ended.executor if ended else "",
         "files": [asdict(each) for each in _left(recent, ended)],
         **{key: getattr(recent, key) if recent else end[key] for key in ("printed", "value", "hint", "line")},
@@ -115,6 +121,36 @@ async def _one(question: Question, run: str) -> dict[str, Any]:
         "can_save": about["state"] == "ok" and saves_programs(question) is not None,
     }  # fmt: skip
     return found | {key: stored.get(key, False) for key in ("can_resume", "can_cancel", "can_replay")}
+
+
+def was_made(call: RecentCall) -> bool:
+    """Whether a call got as far as its server: it was not refused here, and does not wait for a person."""
+    return call.decision != "deny" and (call.decision != "confirm" or call.asked_ms > 0)
+
+
+def _rebuilt(timeline: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) -> RecentRun:
+    """A run whose calls are those of its journal."""
+    calls = [
+        RecentCall(
+            each["function"], each["at"], each["ms"], each["ok"], without_tokens(each["error"])[:300],
+            "deny" if each["refused"] else "allow",
+        )
+        for each in timeline[:MAX_CALLS]
+    ]  # fmt: skip
+    return RecentRun(
+        about["run"], about["principal"], "", "", "python", about["started"], ms=about.get("ms", 0.0), calls=calls,
+        more_calls=len(timeline) - len(calls),
+    )  # fmt: skip
+
+
+def _used(timeline: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
+    """What the calls of a run that has not ended have used, by server and name."""
+    found: dict[str, dict[str, float]] = {}
+    for each in timeline:
+        of = found.setdefault(each["function"].partition(".")[0], {})
+        for name, amount in each["used"].items():
+            of[name] = of.get(name, 0.0) + amount
+    return {server: amounts for server, amounts in found.items() if amounts}
 
 
 def _left(recent: RecentRun | None, ended: Any) -> tuple[Artefact, ...]:

@@ -12,6 +12,7 @@ from doorward.administration import Report
 from doorward_console.logins import login_rows
 from doorward_console.panel import Found, Question
 from doorward_console.panels import add
+from doorward_console.panels.run import was_made
 
 MAX_LISTED = 20
 """Warnings of a server, operations that were skipped, and changes, that are listed."""
@@ -92,12 +93,11 @@ def _row(listed: dict[str, Any], reports: dict[str, Report]) -> dict[str, Any]:
 
 
 def _recent_calls(question: Question) -> dict[str, RecentCalls]:
-    """Of each server, of the runs that the visitor sees. A call that was refused here, or waits for a person, was not
-    made."""
+    """Of each server, of the runs that the visitor sees."""
     found: dict[str, RecentCalls] = {}
     for run in question.recent.all(question.names):
         for call in run.calls:
-            if call.decision == "deny" or (call.decision == "confirm" and not call.asked_ms):
+            if not was_made(call):
                 continue
             of = found.setdefault(call.function.partition(".")[0], RecentCalls())
             of.calls, of.failed, of.retries = of.calls + 1, of.failed + (not call.ok), of.retries + int(call.retries)

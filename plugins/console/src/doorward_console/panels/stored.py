@@ -48,18 +48,19 @@ async def stored_run(question: Question, run: str) -> dict[str, Any]:
     stored = stored_runs(question)
     if stored is None:
         return {}
-    from doorward_durable_runs import run_calls, run_state
+    from doorward_durable_runs import run_calls, run_state, run_timeline
 
     try:
         found = await stored.journals.store.show(run)
-        calls = run_calls(found)
+        calls, timeline = run_calls(found), run_timeline(found)
     except DoorwardError:
         return {}
     given = found.given
     if not question.visitor.sees(given.principal):
         return {}
     return stored_row(found) | {
-        "code": given.code, "params": dict(given.params), "made": calls, "in_words": run_state(found),
+        "code": given.code, "params": dict(given.params), "made": calls, "timeline": timeline,
+        "in_words": run_state(found),
         "can_resume": not found.lost and found.state in ("waiting", "interrupted", "died") and found.for_ != "plan",
         "can_cancel": found.state in ("waiting", "interrupted", "died") and found.for_ != "plan",
         "can_replay": found.state == "ended" and not given.plan,
