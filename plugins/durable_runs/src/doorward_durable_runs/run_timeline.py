@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 def run_timeline(stored: StoredRun) -> list[dict[str, Any]]:
     """The calls that have ended of a run that was read with its frames, as they began: `{"function", "at", "ms", "ok",
-    "error", "refused", "used"}`, in milliseconds since the first began, with what its source says that it used.
+    "error", "refused", "used"}`, in milliseconds since the first began, with the type of its error, and what its source
+    says that it used.
 
     A journal has how long each call took and which had ended when it began, but no times: what the program did between
     its calls takes no time here. Raises: StateError.
@@ -30,7 +31,7 @@ def run_timeline(stored: StoredRun) -> list[dict[str, Any]]:
         if not entry.ended:
             continue
         ended_at[entry.place] = now + entry.ms
-        error = f"{type(entry.error).__name__}: {entry.error}" if entry.error else ""
+        error = type(entry.error).__name__ if entry.error else ""
         rows.append({
             "function": entry.function, "at": round(now, 1), "ms": round(entry.ms, 1), "ok": not error, "error": error,
             "refused": isinstance(entry.error, Refused), "used": dict(entry.used),

@@ -15,7 +15,7 @@ from doorward_console.panel import Found, Moved, Question
 from doorward_console.panels.outcomes import as_shown
 from doorward_console.panels.run_cost import budgets_of_run, used_by_run
 from doorward_console.panels.stored import saves_programs, stored_outcome, stored_run, stored_runs, undoes
-from doorward_console.recent import MAX_CALLS, RecentCall, RecentRun, hashed, without_tokens
+from doorward_console.recent import MAX_CALLS, RecentCall, RecentRun, hashed
 
 if TYPE_CHECKING:
     from doorward import Artefact
@@ -132,7 +132,7 @@ def _rebuilt(timeline: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) ->
     """A run whose calls are those of its journal."""
     calls = [
         RecentCall(
-            each["function"], each["at"], each["ms"], each["ok"], without_tokens(each["error"])[:300],
+            each["function"], each["at"], each["ms"], each["ok"], each["error"],
             "deny" if each["refused"] else "allow",
         )
         for each in timeline[:MAX_CALLS]
