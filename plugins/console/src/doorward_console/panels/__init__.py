@@ -18,5 +18,5 @@ PANELS = [
     Panel("policy", "Policy", policy.view, "policy.html", _OURS, 50),
     Panel("use", "Use", use.view, "use.html", _OURS, 60),
     Panel("audit", "Audit", audit.view, "audit.html", _OURS, 70, needs="doorward_audit_jsonl:AUDIT"),
-    Panel("set-up", "Set-up", set_up.view, "set_up.html", _OURS, 80, operators=True),
+    Panel("set-up", "Set-up", set_up.view, "set_up.html", _OURS, 80, set_up.post, operators=True),
 ]  # fmt: skip

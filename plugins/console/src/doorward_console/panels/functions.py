@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import anyio
-from doorward import InvalidArguments, Outcome, Principal, UnknownName
+from doorward import DoorwardError, InvalidArguments, Outcome, Principal, Program, UnknownName
 
 from doorward_console.panel import Found, Question
 from doorward_console.panels.outcomes import as_shown
@@ -16,6 +16,10 @@ from doorward_console.panels.policy import decided, meant
 ASKED_SECONDS = 5.0
 """Seconds for which a page waits for a call that a person is asked about, where `[approvals] client = false` lets it
 not learn that the request is stored."""
+
+
+MAX_RELATED = 30
+"""Producers of what a function needs that are listed."""
 
 
 class _NobodyAtClient:
@@ -90,4 +94,30 @@ async def _one(question: Question, principal: Principal, arguments: str = "{}") 
     decision = await decided(question.gateway, question.rest, principal, {})
     found: dict[str, Any] = {"function": card, "principal": str(principal), "decision": decision, "outcome": None}
     found |= {"arguments": arguments, "tries": "error" not in card and principal == question.visitor.principal}
-    return Found(found, "doorward_console/function.html")
+    return Found(found | await _related(question, principal), "doorward_console/function.html")
+
+
+async def _related(question: Question, principal: Principal) -> dict[str, Any]:
+    """Who gives what a function needs, and what is often called beside it, as far as the search knows that and the
+    principal may call them: as agents are told."""
+    gateway, asker = question.gateway, Program("", principal=principal)
+    try:
+        function = gateway.broker.functions.find(question.rest, principal, near=False)
+        related = await gateway.search_engine().related(function, str(principal))
+    except DoorwardError:
+        return {"needs": [], "often_with": []}
+
+    def may_call(name: str) -> bool:
+        try:
+            gateway.discovery.callable(name, asker)
+        except DoorwardError:
+            return False
+        return True
+
+    needs = [
+        {"parameter": each.parameter, "producer": each.producer, "field": each.field, "learned": each.learned,
+         "confidence": round(each.confidence, 2)}
+        for each in related.given
+        if may_call(each.producer)
+    ]  # fmt: skip
+    return {"needs": needs[:MAX_RELATED], "often_with": [name for name in related.often_with if may_call(name)]}

@@ -6,9 +6,13 @@ import os
 import stat
 from typing import Any
 
-from doorward import __version__
+from doorward import InvalidArguments, __version__
 
 from doorward_console.panel import Found, Question
+from doorward_console.panels.outcomes import as_shown
+
+FIRST_PROGRAM = "result = 6 * 7"
+"""What `doorward setup` runs at its end: it needs no server, so that what fails is the sandbox."""
 
 
 async def view(question: Question) -> Found:
@@ -29,8 +33,19 @@ async def view(question: Question) -> Found:
     return Found({
         "version": __version__, "checks": checks, "plugins": [*named], "chain": gateway.chain(),
         "brought": sorted({entry.given_by for entry in gateway.plugins.index.entries}),
-        "file": gateway.loaded.file,
+        "file": gateway.loaded.file, "program": FIRST_PROGRAM, "outcome": None,
     })  # fmt: skip
+
+
+async def post(question: Question) -> Found:
+    """Run the first program as the visitor, through the gateway: limited and audited as all programs are."""
+    if question.rest or question.form.get("do") != "first":
+        raise InvalidArguments("what can be done here is to run a first program")
+    outcome = await question.gateway.execute(
+        FIRST_PROGRAM, description="A first program", principal=str(question.visitor.principal)
+    )
+    page = await view(question)
+    return Found({**page.data, "outcome": {**as_shown(outcome), "executor": outcome.executor}})
 
 
 def _check(what: str, advice: str = "", *, ok: bool = True) -> dict[str, Any]:
