@@ -47,7 +47,8 @@ class Served:
 
     def person(self, **headers: str) -> httpx2.AsyncClient:
         """Somebody with a browser of their own, who is not signed in."""
-        self.people.append(httpx2.AsyncClient(base_url=self.base, headers={"Origin": self.base, **headers}))
+        asks = httpx2.AsyncClient(base_url=self.base, headers={"Origin": self.base, **headers}, timeout=60)
+        self.people.append(asks)  # a page may start a process, on a machine that is busy
         return self.people[-1]
 
     @staticmethod
