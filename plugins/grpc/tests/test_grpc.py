@@ -10,6 +10,7 @@ import grpc
 import pytest
 from doorward import ApiError, InvalidArguments, LimitExceeded, ServerError
 from doorward_grpc import GRPC
+from doorward_grpc.functions import compiled
 from doorward_grpc.reflection import from_file, pool_of
 from doorward_grpc.settings import GRPCSettings
 from doorward_testing import Host, check_driver
@@ -158,6 +159,27 @@ def test_hostile_descriptions() -> None:
             pool_of(from_file(raw)[1])
     with pytest.raises(ServerError, match="cannot be read"):
         from_file(b"\xff" * 100)
+    vast = descriptor_pb2.FileDescriptorProto(name="vast.proto", package="v", syntax="proto3")
+    message, service = vast.message_type.add(name="M"), vast.service.add(name="S")
+    for number in range(1, 2001):
+        message.field.add(name=f"f{number}", number=number, type=F.TYPE_STRING, label=F.LABEL_OPTIONAL)
+        service.method.add(name=f"Do{number}", input_type=".v.M", output_type=".v.M")
+    names, files = from_file(descriptor_pb2.FileDescriptorSet(file=[vast]).SerializeToString())
+    with pytest.raises(ServerError, match="fields"):
+        compiled("s", pool_of(files), names, ["*"])
+
+
+def test_what_begins_as_a_read() -> None:
+    """A method that does something besides, or takes a text in a language that can write, is no guessed read."""
+    file = descriptor_pb2.FileDescriptorProto(name="r.proto", package="r", syntax="proto3")
+    message, service = file.message_type.add(name="M"), file.service.add(name="S")
+    message.field.add(name="sql", number=1, type=F.TYPE_STRING, label=F.LABEL_OPTIONAL)
+    reads = ["GetSettings", "ListAddresses", "CheckLogin", "GetInfo"]
+    for name in (*reads, "GetOrCreateUser", "CheckAndMutateRow", "FindAndDelete", "CheckOut", "Query"):
+        service.method.add(name=name, input_type=".r.M", output_type=".r.M")
+    names, files = from_file(descriptor_pb2.FileDescriptorSet(file=[file]).SerializeToString())
+    made = compiled("s", pool_of(files), names, ["*"]).functions
+    assert [each.id.rpartition(".")[2] for each in made if each.guessed_read] == reads
 
 
 @pytest.mark.parametrize(

@@ -171,6 +171,24 @@ HOSTILE = {
          "runtimeArguments": [{"type": "named", "name": "-v", "value": "/var/run/docker.sock:/s"}]},
         "a folder of this machine that you do not choose",
     ),
+    "a folder above the one that you choose": (
+        {"registryType": "oci", "identifier": "acme/n:1.0.2", "runtimeHint": "docker", "runtimeArguments": [
+            {"type": "named", "name": "-v", "value": "{f}/../../..:/s", "variables": {"f": {}}}]},
+        "a folder of this machine that you do not choose",
+    ),
+    "a folder that it proposes": (
+        {"registryType": "oci", "identifier": "acme/n:1.0.2", "runtimeHint": "docker", "runtimeArguments": [
+            {"type": "named", "name": "-v", "value": "{f}:/s", "variables": {"f": {"default": "/"}}}]},
+        "a folder of this machine that you do not choose",
+    ),
+    "two folders": (
+        {"registryType": "oci", "identifier": "acme/n:1.0.2", "runtimeHint": "docker", "runtimeArguments": [
+            {"type": "named", "name": "--mount", "value": "type=bind,source={f},target=/s,source=/",
+             "variables": {"f": {}}}]},
+        "a folder of this machine that you do not choose",
+    ),
+    "a range of versions": ({"version": "1"}, "no version"),
+    "a tag as version": ({"version": "beta"}, "no version"),
     "all rights": (
         {"registryType": "oci", "identifier": "docker.io/acme/n:1.0.2", "runtimeHint": "docker",
          "runtimeArguments": [{"type": "positional", "value": "--privileged"}]}, "wants to give docker '--privileged'",

@@ -131,6 +131,8 @@ ATTACKS = (
     "WITH a AS (SELECT * FROM salaries), salaries AS (SELECT 1) SELECT * FROM a",
     "WITH pg_authid AS (SELECT 1) SELECT * FROM pg_authid",
     "TABLE salaries",
+    "SELECT ('Ana', 999983) IN salaries",
+    "SELECT 1 FROM orders WHERE note NOT IN main.salaries",
     "SELECT id FROM orders UNION SELECT cents FROM salaries",
     "SELECT * FROM sqlite_master",
     "SELECT * FROM pg_catalog.pg_authid",
@@ -187,6 +189,9 @@ async def test_sqlite_keeps_to_its_limits(tmp_path: Path) -> None:
         with pytest.raises(ApiError):
             await database.rows(statement, (), 1, 10.0)
     assert not (tmp_path / "other.db").exists()
+    for wrong in (2**70, "\ud800"):
+        with pytest.raises(InvalidArguments):
+            await database.rows("SELECT ?", (wrong,), 1, 10.0)
 
 
 async def test_an_answer_is_bounded(config: str, host: Host, monkeypatch: pytest.MonkeyPatch) -> None:

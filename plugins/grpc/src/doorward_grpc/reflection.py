@@ -53,7 +53,7 @@ async def reflected(channel: grpc.aio.Channel, metadata: Any, seconds: float) ->
                     continue
                 files[found.name] = raw
                 size += len(raw)
-                if len(files) > MAX_FILES or size > MAX_BYTES:
+                if len(files) > MAX_FILES or size > MAX_BYTES or len(todo) + len(found.dependency) > 2 * MAX_FILES:
                     raise ServerError("its descriptors are too many, or too large")
                 known = {*files, *(each.get("file_by_filename") for each in todo)}
                 todo += [{"file_by_filename": name} for name in found.dependency if name not in known]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -27,7 +28,11 @@ from doorward_grpc.settings import GRPCSettings
 
 MAX_MESSAGE_BYTES = 16 * 2**20
 """Largest message."""
-_FORM = b"1"
+MAX_STREAM_BYTES = 64 * 2**20
+"""Bytes of the messages of one stream."""
+_SMALL_BYTES = 2**14
+"""Larger messages are read in a thread: one of a megabyte may take a second."""
+_FORM = b"2"
 _STATUS = {
     "INVALID_ARGUMENT": 400, "FAILED_PRECONDITION": 400, "OUT_OF_RANGE": 400, "UNAUTHENTICATED": 401,
     "PERMISSION_DENIED": 403, "NOT_FOUND": 404, "ALREADY_EXISTS": 409, "ABORTED": 409, "RESOURCE_EXHAUSTED": 429,
@@ -64,7 +69,7 @@ class GRPC:
         pool = await self._described_pool()
         services = self._read[0] if self._read else []
         try:
-            return compiled(self._server.name, pool, services, self._settings.services)
+            return await anyio.to_thread.run_sync(compiled, self._server.name, pool, services, self._settings.services)
         except KeyError as error:
             raise ServerError(f"{self._server.name}: its descriptors lack {str(error)[:200]}") from None
 
@@ -95,14 +100,18 @@ class GRPC:
         seconds = min(self._settings.timeout, call.time_left)
         try:
             if not method.server_streaming:
-                return self._plain(await sending(request, timeout=seconds, metadata=self._metadata()), pool)
+                return await self._plain(await sending(request, timeout=seconds, metadata=self._metadata()), pool)
             found: list[Any] = []
+            size = 0
             stream = sending(request, timeout=seconds, metadata=self._metadata())
             async for message in stream:
                 if len(found) == self._settings.messages:
                     stream.cancel()
                     raise LimitExceeded(f"{call.function.qualified} answers more than {len(found)} messages")
-                found.append(self._plain(message, pool))
+                if (size := size + message.ByteSize()) > MAX_STREAM_BYTES:
+                    stream.cancel()
+                    raise LimitExceeded(f"{call.function.qualified} answers more than {MAX_STREAM_BYTES // 2**20} MiB")
+                found.append(await self._plain(message, pool))
             return found
         except grpc.aio.AioRpcError as error:
             raise self._error(call.function.qualified, error) from None
@@ -116,10 +125,11 @@ class GRPC:
         if self._channel is not None:
             await self._channel.close()
 
-    def _plain(self, message: Any, pool: Any) -> Any:
+    async def _plain(self, message: Any, pool: Any) -> Any:
         from google.protobuf import json_format
 
-        return json_format.MessageToDict(message, preserving_proto_field_name=True, descriptor_pool=pool)
+        made = partial(json_format.MessageToDict, message, preserving_proto_field_name=True, descriptor_pool=pool)
+        return made() if message.ByteSize() < _SMALL_BYTES else await anyio.to_thread.run_sync(made)
 
     async def _described(self) -> tuple[list[str], dict[str, bytes]]:
         """Raises: ServerError, ConfigError."""

@@ -195,7 +195,8 @@ def _shown(found: Found, made: Plan) -> str:
         *([f"It is {found.status}."] if found.status == "deprecated" else []),
     ]
     rows = [*made.lines, ("from", found.source), ("sha256", found.sha256)]
-    return plain("\n".join([*lines, *(f"  {what:<8} {text}" for what, text in rows)]))
+    told = (f"  {what:<8} {' '.join(text.split())}" for what, text in rows)  # no text begins a line of its own
+    return plain("\n".join([*lines, *told]))
 
 
 class _Answers:

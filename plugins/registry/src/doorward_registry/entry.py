@@ -22,6 +22,11 @@ _NPM = r"(@[a-z0-9][\w.-]*/)?[a-z0-9][\w.-]*"
 _PLAIN = r"[A-Za-z0-9][\w.-]*"
 _IMAGE = r"[a-z0-9][a-z0-9.:-]*(/[a-z0-9][a-z0-9._-]*)*(:[A-Za-z0-9_][\w.-]*)?(@sha256:[0-9a-f]{64})?"
 _VERSION = r"[0-9A-Za-z][\w.+-]*"
+_FOLDER = re.compile(
+    r"\{([^{}]+)\}:/[\w./-]*(:[a-zA-Z,]+)?"
+    r"|(?:type=bind,)?(?:src|source)=\{([^{}]+)\}(?:,type=bind|,readonly|,ro|,(?:dst|target|destination)=/[\w./-]*)+"
+)
+"""A folder that a person chooses, whole and alone, as `-v` and `--mount` have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +37,14 @@ class _Runtime:
     identifier: str
     words: Callable[[str, str, list[str]], list[str]]
     flags: frozenset[str] = frozenset()
+    version: str = _VERSION
     risk: str = "it runs as you: it can read and write what you can, and reach the network"
 
 
 _RUNTIMES = {
     "npm": _Runtime(
-        ("npx",), _NPM, lambda what, version, more: ["npx", "-y", f"{what}@{version}"], frozenset({"-y", "--yes"})
+        ("npx",), _NPM, lambda what, version, more: ["npx", "-y", f"{what}@{version}"], frozenset({"-y", "--yes"}),
+        r"\d+\.\d+\.\d+([-+][\w.+-]*)?",  # npx takes less for a range, and a word for a tag
     ),
     "pypi": _Runtime(("uvx",), _PLAIN, lambda what, version, more: ["uvx", f"{what}@{version}"]),
     "nuget": _Runtime(
@@ -47,7 +54,7 @@ _RUNTIMES = {
         ("docker", "podman"), _IMAGE,
         lambda what, version, more: ["docker", "run", "-i", "--rm", *more, what],
         frozenset({"-i", "--interactive", "--rm", "--init", "-v", "--volume", "--mount", "-e", "--env"}),
-        "it runs in a container: it can reach the network, and of your files the folders that are named here",
+        risk="it runs in a container: it can reach the network, and of your files the folders that are named here",
     ),
 }  # fmt: skip
 _REFUSED_VARIABLES = re.compile(
@@ -99,7 +106,7 @@ def _started(document: Document, package: Package, ask: Ask) -> Plan:
             what, tag = f"{what}:{version}", re.match("(.*)", version)
         if "@" not in what and (tag is None or tag[1] == "latest"):
             raise _refused(f"{what!r} names no version of its image")
-    elif not re.fullmatch(_VERSION, version) or version == "latest":
+    elif not re.fullmatch(runtime.version, version) or version == "latest":
         raise _refused(f"{version[:50]!r} is no version of a package")
     given = _Values(ask)
     more, folders = _runtime_words(kind, runtime, package, given)
@@ -136,9 +143,9 @@ def _runtime_words(kind: str, runtime: _Runtime, package: Package, given: _Value
             continue  # we say these ourselves
         if flag in ("-v", "--volume", "--mount"):
             value = given.of(each, flag)
-            asked = {name for name, variable in each.variables.items() if variable.value is None}
-            host = re.match(r"(?:.*?\b(?:src|source)=)?\{([^{}]+)\}", each.value or "")
-            if each.type != "named" or value is None or host is None or host[1] not in asked:
+            asked = {name for name, one in each.variables.items() if one.value is None and one.default is None}
+            host = _FOLDER.fullmatch(each.value or "")
+            if each.type != "named" or value is None or host is None or (host[1] or host[3]) not in asked:
                 raise _refused(
                     f"it wants a folder of this machine that you do not choose: {(each.value or flag)[:80]!r}"
                 )

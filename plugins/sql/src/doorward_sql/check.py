@@ -100,6 +100,8 @@ def checked(
             raise _refused(f"{node.key.upper()} is not for queries that only read")
         if isinstance(node, exp.Identifier) and not node.quoted and not _NAME.fullmatch(node.name):
             raise _refused(f"{node.name[:60]!r} is no name")  # the database might read something else
+        if isinstance(node, exp.In) and node.args.get("field") is not None:
+            raise _refused("IN is followed by no ( )")  # SQLite reads a table there
         if isinstance(node, exp.Table):
             _check_table(node, known, named)
         elif isinstance(node, exp.Func) and (not isinstance(node, _TYPED) or isinstance(node, _UNTYPED)):

@@ -82,6 +82,7 @@ class Postgres:
 
         settings = (
             f"-c default_transaction_read_only=on -c statement_timeout={int(seconds * 1000)} -c search_path=public"
+            " -c standard_conforming_strings=on"  # what is written counts on it
         )
         try:
             connection = await psycopg.AsyncConnection.connect(

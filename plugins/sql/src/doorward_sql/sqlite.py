@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
-from doorward import ApiError, LimitExceeded, ServerError
+from doorward import ApiError, InvalidArguments, LimitExceeded, ServerError
 
 from doorward_sql.model import Column, Rows, Table
 
@@ -43,7 +43,10 @@ class SQLite:
     ) -> tuple[list[str], list[Sequence[Any]]]:
         def read(db: sqlite3.Connection) -> tuple[list[str], list[Sequence[Any]]]:
             db.set_authorizer(_authorized)
-            found = db.execute(statement, values)
+            try:
+                found = db.execute(statement, values)
+            except (OverflowError, UnicodeEncodeError):
+                raise InvalidArguments(f"{self._name}: a value is too large, or no text of Unicode") from None
             rows = Rows()
             for row in islice(found, most):
                 rows.add(row)
