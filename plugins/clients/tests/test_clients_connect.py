@@ -235,7 +235,8 @@ def test_setup_where_there_is_nothing(home: Home) -> None:
     assert "--yes" in home.run("setup").err
     assert not (home.project / "doorward.toml").exists()
     ended = home.run("setup", "--yes")
-    assert (ended.code, ended.err) == (0, "")
+    assert ended.code == 0
+    assert not ended.err or "no executor is configured" in ended.err  # where none is installed
     assert "wrote doorward.toml" in ended.out
     assert (home.project / ".env").stat().st_mode & 0o777 == 0o600
 
