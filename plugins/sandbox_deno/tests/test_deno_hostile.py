@@ -13,6 +13,7 @@ from doorward_jail.probes.trial import Asked
 from doorward_jail.probes.trials import TRIALS
 from doorward_sandbox_deno.binary import deno
 from doorward_sandbox_deno.script_parameters import bound
+from doorward_sandbox_deno.speech import DenoSpeech
 from doorward_testing import Door
 
 from .conftest import Run
@@ -59,6 +60,15 @@ async def test_memory(run: Run, cgroup: str, what: str) -> None:
     """Memory of every kind is bounded, and the limit is named, with control groups and without."""
     with pytest.raises(LimitExceeded, match="the program needed more memory than its limit of 128 MiB"):
         await run(MEMORY[what], language="javascript")
+
+
+@pytest.mark.parametrize(
+    ("code", "last", "is_memory"),
+    [(-6, b"", True), (-6, b"printed", False), (-5, b"# Fatal JavaScript out of memory: x", True), (-9, b"", False)],
+)
+def test_how_an_engine_without_memory_dies(code: int, last: bytes, is_memory: bool) -> None:
+    """Once in forty times on a busy machine it has no memory left to say so."""
+    assert DenoSpeech().died_of_memory(code, last) is is_memory
 
 
 @pytest.mark.parametrize("what", OTHERS)

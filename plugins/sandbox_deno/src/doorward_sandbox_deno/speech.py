@@ -64,6 +64,8 @@ class DenoSpeech(Speech):
         return {"run": about}, b""
 
     def died_of_memory(self, code: int, last: bytes) -> bool:
+        if code == -signal.SIGABRT and not last:
+            return True  # there was no memory left for a word either
         return code in _CRASHES and _OUT_OF_MEMORY.search(last) is not None
 
 
