@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import anyio
+from anyio.abc import ObjectReceiveStream
 from doorward import LOCAL, Gateway, InvalidArguments, Outcome, Principal
 from doorward.configuration import Loaded
 from doorward.serving import PRINCIPAL
@@ -140,7 +141,7 @@ class _Wires:
         pass
 
 
-class _Of:
+class _Of(ObjectReceiveStream[Any]):
     """The messages of a principal: each says whose it is, as a request over HTTP does."""
 
     def __init__(self, stream: Any, principal: Principal) -> None:
@@ -156,21 +157,6 @@ class _Of:
         if isinstance(found, SessionMessage):
             found.metadata = ServerMessageMetadata(request_context=self)
         return found
-
-    def __aiter__(self) -> _Of:
-        return self
-
-    async def __anext__(self) -> Any:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-    async def __aenter__(self) -> _Of:
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self._stream.aclose()
 
     async def aclose(self) -> None:
         await self._stream.aclose()

@@ -11,11 +11,11 @@ import contextlib
 import os
 import sys
 from collections.abc import AsyncIterator
-from types import TracebackType
 from typing import Any
 
 import anyio
 import mcp_types
+from anyio.abc import AsyncResource, ObjectReceiveStream
 from doorward import Principal
 from doorward.serving import PRINCIPAL
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
@@ -68,32 +68,15 @@ def _pollable(descriptor: int) -> bool:
         return False
 
 
-class _Stream:
-    async def __aenter__(self) -> Any:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
+class _Stream(AsyncResource):
     async def aclose(self) -> None:
         """Do nothing: `streams` closes it."""
 
 
-class _Read(_Stream):
+class _Read(_Stream, ObjectReceiveStream["SessionMessage | Exception"]):
     async def receive(self) -> SessionMessage | Exception:
         """The next message. Raises: anyio.EndOfStream."""
         raise anyio.EndOfStream
-
-    def __aiter__(self) -> _Read:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
 
 
 class _Incoming(_Read):

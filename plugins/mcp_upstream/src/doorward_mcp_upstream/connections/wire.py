@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any
 
 import anyio
+from anyio.abc import AsyncResource, ObjectReceiveStream
 from mcp.shared.message import SessionMessage
 
 from doorward_mcp_upstream.connections.troubles import Trouble
@@ -44,35 +44,15 @@ class Wire:
     exchange: Callable[[], AbstractContextManager[dict[str, str]]] = lambda: nullcontext({})
 
 
-class Stream:
+class Stream(AsyncResource):
     """One direction. Whoever made it closes it."""
-
-    async def __aenter__(self) -> Any:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     async def aclose(self) -> None:
         pass
 
 
-class Incoming(Stream):
+class Incoming(Stream, ObjectReceiveStream["SessionMessage | Exception"]):
     """Messages of a server."""
-
-    async def receive(self) -> SessionMessage | Exception:
-        raise NotImplementedError
-
-    def __aiter__(self) -> Incoming:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
 
 
 class Watched(Incoming):
