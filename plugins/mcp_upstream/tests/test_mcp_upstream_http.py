@@ -93,6 +93,7 @@ def modern(method: str, message: Any) -> Any:
             ]
         },
         "tools/call": {"content": [{"type": "text", "text": "hello"}]},
+        "resources/read": {"contents": []},
     }
     result = {**results[message["method"]], "resultType": "complete"}
     return 200, JSON, json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode()
@@ -208,6 +209,9 @@ async def test_headers_and_credentials_go_along_and_parameters_that_belong_in_he
     assert meta["io.modelcontextprotocol/clientInfo"]["name"] == "doorward"
     assert meta["io.modelcontextprotocol/clientCapabilities"] == {}
     assert "progressToken" not in meta
+    await upstream.request("resources/read", {"uri": "notes://ä"})
+    headers, _ = recorder.seen[-1][2:]
+    assert (headers["mcp-method"], headers["mcp-name"]) == ("resources/read", "=?base64?bm90ZXM6Ly/DpA==?=")
 
 
 async def test_tools_are_listed_again_when_headers_do_not_fit_them(upstreams: Upstreams, recorder: Recorder) -> None:

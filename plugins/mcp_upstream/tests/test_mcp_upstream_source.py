@@ -213,7 +213,7 @@ async def test_a_tool_that_changed_without_notice_is_refused(wire: Wire, monkeyp
             assert await gate.call("w.t") == {}
         assert listings <= 2, "to compile, and to call"
         wire.says({"name": "t", "annotations": {"destructiveHint": False}}, {"name": "other"}, silent=True)
-        monkeypatch.setattr(connection, "MAX_LISTING_SECONDS", 0.0)
+        monkeypatch.setattr(connection, "LISTING_SECONDS", 0.0)
         with pytest.raises(ServerError, match=r"w\.t has changed at its server"):
             await gate.call("w.t")
         assert await gate.call("w.other") == {}

@@ -15,6 +15,7 @@ from doorward.files import shared_secret
 from doorward.serving import principal_of
 from doorward.values import in_a_line
 from mcp import MCPError
+from mcp.server.caching import CacheHint
 from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 
@@ -29,6 +30,13 @@ _PROMPT = t.Prompt(
     title="Reusable code",
     description="How to write programs that can be run again with other parameters.",
 )
+
+CHANGING_TTL_MS = 5_000
+"""Milliseconds for which a client may keep a list of tools some of which are an API's: these change with it."""
+
+_LISTS = CacheHint(ttl_ms=60_000)
+"""How long a client may keep what changes only with the configuration, of which those that listen are told at once.
+Always private: each principal has a list of their own. What resources hold is read each time."""
 
 
 @contextlib.asynccontextmanager
@@ -61,7 +69,8 @@ def build(gate: Gateway, changes: ChangeNotifier | None = None, key: bytes | Non
 
     async def list_tools(ctx: Any, params: Any) -> t.ListToolsResult:
         changes.remember(ctx)
-        return t.ListToolsResult(tools=await tools.listed(principal_of(ctx)))
+        ttl = CHANGING_TTL_MS if any(gate.servers.exposing()) else _LISTS.ttl_ms
+        return t.ListToolsResult(tools=await tools.listed(principal_of(ctx)), ttl_ms=ttl)
 
     async def call_tool(ctx: Any, params: t.CallToolRequestParams) -> Any:
         return await tools.call(ctx, params)
@@ -125,6 +134,12 @@ def build(gate: Gateway, changes: ChangeNotifier | None = None, key: bytes | Non
         version=__version__,
         title=(brand and brand.title) or "Doorward",
         lifespan=lifespan,
+        cache_hints={
+            "server/discover": _LISTS,
+            "prompts/list": _LISTS,
+            "resources/list": _LISTS,
+            "resources/templates/list": _LISTS,
+        },
         get_tool_input_schema=tools.schema,
         on_list_tools=list_tools,
         on_call_tool=call_tool,

@@ -1,7 +1,7 @@
 """A server of the SDK: `sdk.py stdio`, or `sdk.py http PORT`, `sdk.py json PORT`, `sdk.py sse PORT`.
 
 `ERA=legacy` refuses 2026-07-28. `LOG` is a file that gets a line for every call that was made: its name and its
-arguments. With `HURRY`, nothing is slow.
+arguments. With `HURRY`, nothing is slow. `TTL` is a file with the `ttlMs` of the list of tools.
 """
 
 from __future__ import annotations
@@ -60,6 +60,9 @@ async def list_tools(ctx: Any, params: Any) -> t.ListToolsResult:
         tool("region", region={"type": "string", "x-mcp-header": "Region"}),
         *(tool(name) for name in extra),
     ]
+    if path := os.environ.get("TTL"):
+        with open(path) as ttl:
+            return t.ListToolsResult(tools=tools, ttl_ms=int(ttl.read()), cache_scope="public")
     return t.ListToolsResult(tools=tools)
 
 

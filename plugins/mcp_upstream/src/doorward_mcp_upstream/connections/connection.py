@@ -42,8 +42,11 @@ MAX_ROUNDS = 10
 """How often a server may ask for more input within one request."""
 _RESUBSCRIBE_SECONDS = 5.0
 """Seconds until a lost subscription is made again."""
-MAX_LISTING_SECONDS = 60.0
-"""Seconds after which tools are listed again before one is called: a server may not say that it has changed them."""
+LISTING_SECONDS = 60.0
+"""Seconds after which tools are listed again before one is called, where the server does not say how long a list is
+fresh: it may not say that it has changed them."""
+MIN_TTL_SECONDS, MAX_TTL_SECONDS = 5.0, 600.0
+"""Bounds of what a server may say of that (MCP 2026-07-28, `ttlMs`): not every call lists, and no list is for ever."""
 _MAX_WAITING_PROGRESS = 100
 """Reports on progress that wait for a client; further ones are dropped."""
 _UNREADABLE_PREFIX = "SSE stream failed: "
@@ -66,7 +69,7 @@ class Connection:
         self._flights = flights
         self._changed = changed
         self._listing: Listing | None = None
-        self._listed_at = 0.0
+        self._listed_at, self._ttl = 0.0, 0.0
         self._changes = 0
         self._reading = asyncio.Lock()
         self._header_maps: dict[str, Any] = {}
@@ -267,16 +270,19 @@ class Connection:
             return listing
 
     def _recent(self) -> Listing | None:
-        return self._listing if time.monotonic() - self._listed_at < MAX_LISTING_SECONDS else None
+        return self._listing if time.monotonic() - self._listed_at < (self._ttl or LISTING_SECONDS) else None
 
     async def _read(self) -> Listing:
         capabilities = self.session.server_capabilities
         known = capabilities.model_dump(by_alias=True, mode="json", exclude_none=True) if capabilities else {}
 
+        ttls = []
         async with self._flights.one(None, self._settings.timeout) as flight:
 
             async def page(cursor: str | None) -> Mapping[str, Any]:
-                return await self._send("tools/list", {} if cursor is None else {"cursor": cursor}, flight)
+                answer = await self._send("tools/list", {} if cursor is None else {"cursor": cursor}, flight)
+                ttls.append(_ttl(answer.get("ttlMs")) if self.modern else 0.0)
+                return answer
 
             try:
                 tools, skipped = await read_tools(page)
@@ -284,6 +290,7 @@ class Connection:
                 if refusal.code != types.METHOD_NOT_FOUND or "tools" in known:
                     raise
                 tools, skipped = [], []
+        self._ttl = min(ttls, key=lambda ttl: ttl or LISTING_SECONDS, default=0.0)
         if self.modern:
             self._header_maps = await anyio.to_thread.run_sync(_header_maps, tools)
         instructions = self.session.instructions or ""
@@ -341,6 +348,14 @@ class Connection:
 
 def _brief(error: Exception) -> str:
     return " ".join(str(error).split())[:300]
+
+
+def _ttl(said: Any) -> float:
+    """The seconds for which a server says that a page is fresh, within our bounds. 0 if it says nothing: that is also
+    what SDKs send for a server that does not care."""
+    if not isinstance(said, (int, float)) or not said > 0:
+        return 0.0
+    return max(MIN_TTL_SECONDS, min(said, MAX_TTL_SECONDS * 1000) / 1000)
 
 
 def _header_maps(tools: list[dict[str, Any]]) -> dict[str, Any]:
