@@ -70,18 +70,18 @@ async def test_who_called_is_asked(made: Any) -> None:
 
 
 async def test_where_nobody_can_be_asked_it_is_declined(made: Any) -> None:
-    """So is sampling, unless it is configured."""
+    """Sampling is refused, unless it is configured, and roots always: nobody is asked for either."""
     upstream = made()
     for client in (None, LoginPrompt(ServerError("cannot show forms"))):
         assert json.loads(text_of(await ask(upstream, client))) == {"action": "decline"}
     person = LoginPrompt(SAMPLED)
-    refused: Any = None
-    try:
-        refused = await ask(upstream, person, "sample")
-    except ServerError:
-        pass
-    else:
-        assert refused["isError"] is True
+    for name in ("sample", "roots"):
+        try:
+            said = json.dumps(await ask(upstream, person, name))
+        except ServerError as error:
+            said = f"{error} {error.hint}"
+        assert any(why in said for why in ("not told that we can do", "not supported"))
+        assert ("sampling = true" in said) == ("sampling/createMessage" in said)
     assert person.asked == []
 
 

@@ -128,7 +128,7 @@ class Asking:
 
     def _nobody(self, error: CannotAsk) -> ConfigError:
         """The error when there is no model."""
-        hint = f"Use a client that offers sampling, or set `provider` and `api_key` of [servers.{self._name}]" + (
+        hint = f"Few clients offer sampling: set `provider` and `api_key` of [servers.{self._name}]" + (
             ', and `sampling = "first"`.' if self._settings.sampling == "only" else "."
         )
         return ConfigError(f"there is no model to ask: {error.message}", hint=hint)

@@ -9,6 +9,7 @@ from typing import Any
 
 import mcp_types as t
 from doorward import CannotAsk, ServerError
+from doorward.values import clean_text
 from mcp import MCPError
 from mcp.shared.exceptions import NoBackChannelError
 from mcp.shared.message import ServerMessageMetadata
@@ -31,8 +32,15 @@ def question(ctx: Any, method: str, params: Mapping[str, Any]) -> t.ElicitReques
     except ValidationError as error:
         raise ServerError(f"what the client should be asked is no {method}: {_first(error)}") from None
     if missing := _missing(ctx.session.client_capabilities or t.ClientCapabilities(), given, method):
-        raise CannotAsk(f"the client cannot be asked: it does not declare {missing}", hint=_HINT)
+        raise CannotAsk(f"the client cannot be asked: {_name(ctx)} does not declare {missing}", hint=_HINT)
     return asked
+
+
+def _name(ctx: Any) -> str:
+    """What the client calls itself, if anything, and the protocol version that it speaks."""
+    client = ctx.session.client_params
+    name = " ".join(clean_text(client.client_info.name[:100]).split()) if client else ""
+    return f"{name or 'it'} ({ctx.protocol_version})"
 
 
 def _missing(client: t.ClientCapabilities, params: Mapping[str, Any], method: str) -> str:

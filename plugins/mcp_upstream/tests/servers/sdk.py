@@ -50,6 +50,7 @@ async def list_tools(ctx: Any, params: Any) -> t.ListToolsResult:
         tool("big", bytes={"type": "integer"}),
         tool("ask"),
         tool("sample"),
+        tool("roots"),
         tool("steps"),
         tool("change", False),
         tool("environment"),
@@ -107,7 +108,7 @@ async def call_tool(ctx: Any, params: Any) -> Any:
             return text(str(os.getpid()))
         case "fail":
             raise MCPError(t.INVALID_PARAMS, "that is wrong")
-        case "ask" | "sample":
+        case "ask" | "sample" | "roots":
             return await asked(ctx, params, name)
         case _:
             raise MCPError(t.INVALID_PARAMS, f"unknown tool {name}")
@@ -121,12 +122,15 @@ async def asked(ctx: Any, params: Any, name: str) -> Any:
     if ctx.session.protocol_version == "2026-07-28":
         if not params.input_responses:
             ask = t.ElicitRequest(params=t.ElicitRequestFormParams(message="Who?", requested_schema=FORM))
-            request: Any = ask if name == "ask" else t.CreateMessageRequest(params=prompt)
+            others = {"sample": t.CreateMessageRequest(params=prompt), "roots": t.ListRootsRequest()}
+            request: Any = others.get(name, ask)
             return t.InputRequiredResult(input_requests={"q": request}, request_state="token")
         assert params.request_state == "token"
         return text(params.input_responses["q"].model_dump(by_alias=True, mode="json", exclude_none=True))
     if name == "ask":
         answer: Any = await ctx.session.elicit_form("Who?", FORM, related_request_id=ctx.request_id)
+    elif name == "roots":
+        answer = await ctx.session.send_request(t.ListRootsRequest(), t.ListRootsResult)
     else:
         answer = await ctx.session.send_request(t.CreateMessageRequest(params=prompt), t.CreateMessageResult)
     return text(answer.model_dump(by_alias=True, mode="json", exclude_none=True))

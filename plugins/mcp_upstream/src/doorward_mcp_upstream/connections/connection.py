@@ -64,7 +64,7 @@ class Connection:
     def __init__(
         self, context: ServerContext[MCPSettings], wire: Wire, flights: Flights, changed: Callable[[], None]
     ) -> None:
-        self._settings = context.settings
+        self._name, self._settings = context.name, context.settings
         self._wire = wire
         self._flights = flights
         self._changed = changed
@@ -175,7 +175,12 @@ class Connection:
         method, params = (request.get("method"), request.get("params")) if isinstance(request, dict) else (None, None)
         if method == "elicitation/create" or (method == "sampling/createMessage" and self._settings.sampling):
             return await self._flights.ask(method, params if isinstance(params, dict) else {}, flight)
-        raise Trouble(f"it asked for {str(method)[:100]!r}, which it was not told that we can do")
+        hint = (
+            f"`sampling = true` of [servers.{self._name}] lets it ask the client's model."
+            if method == "sampling/createMessage"
+            else ""
+        )
+        raise Trouble(f"it asked for {str(method)[:100]!r}, which it was not told that we can do", hint)
 
     async def _send(self, method: str, params: dict[str, Any], flight: Flight) -> dict[str, Any]:
         if self.ended.is_set():
