@@ -15,7 +15,7 @@ from doorward_mcp_server.transports import serve_http
 from doorward_testing.samples import CONFIG
 from mcp.client.client import Client
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 ERAS = pytest.mark.parametrize("era", ["auto", "legacy"])
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",

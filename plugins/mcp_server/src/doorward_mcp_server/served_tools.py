@@ -36,11 +36,11 @@ class ToolMaker(Protocol):
 class Tools:
     """The tools of a gateway, and their calls that wait for answers of clients."""
 
-    def __init__(self, gate: Gateway, additions: Additions) -> None:
+    def __init__(self, gate: Gateway, additions: Additions, key: bytes) -> None:
         tools = tools_of(gate)
         self.exposed = ExposedFunctions(gate, tools)
         resuming = next((name for name, (tool, _) in tools.items() if tool.resumes), "")
-        self.suspended = SuspendedCalls(gate.limits.asking, gate.process, resuming)
+        self.suspended = SuspendedCalls(gate.limits.asking, gate.process, resuming, key)
         output = Output(gate)
         self._own = AgentTools(gate, tools, self.suspended, output)
         self._additions = additions

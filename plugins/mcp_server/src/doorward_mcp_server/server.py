@@ -19,7 +19,7 @@ from mcp.server.caching import CacheHint
 from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 
-from doorward_mcp_server import guides, resources
+from doorward_mcp_server import guides, resources, tasks
 from doorward_mcp_server.changes import ChangeNotifier, advertise
 from doorward_mcp_server.other_machines import shared_key
 from doorward_mcp_server.plugin_tools import Additions, of_plugin
@@ -62,7 +62,8 @@ def build(gate: Gateway, changes: ChangeNotifier | None = None, key: bytes | Non
     def ours(ctx: Any) -> dict[str, t.Prompt]:
         return {_PROMPT.name: _PROMPT} if gate.surface(principal_of(ctx)) != "calls" else {}
 
-    tools = Tools(gate, additions)
+    sealing = key or _key_of_states(gate.state)
+    tools = Tools(gate, additions, sealing)
     if key is not None:
         tools.suspended.share(gate.store, key)
     changes.offered = tools.offered
@@ -150,11 +151,12 @@ def build(gate: Gateway, changes: ChangeNotifier | None = None, key: bytes | Non
         on_get_prompt=get_prompt,
         on_subscriptions_listen=changes.listen,
     )
-    security = RequestStateSecurity(
-        keys=[key or _key_of_states(gate.state)], ttl=tools.suspended.lasting, bind_principal=principal_of
-    )
+    security = RequestStateSecurity(keys=[sealing], ttl=tools.suspended.lasting, bind_principal=principal_of)
     server.middleware.append(instructed)
     server.middleware.append(RequestStateBoundary(security, default_audience=server.name))
+    for method in tasks.METHODS:
+        server.add_request_handler(method, tasks.TaskParams, tools.suspended.about_task)
+    server.extensions[tasks.EXTENSION] = {}
     advertise(server)
     additions.extend(server, changes.tell)
     return server

@@ -1,7 +1,8 @@
-"""Calls of tools whose runs ask the client something.
+"""Calls of tools whose runs ask the client something, or take long.
 
 Clients of the newer era (2026-07-28) get no requests. The call of a tool is answered with what the run asks, the run is
-suspended, and the client repeats the call with its answers (basic/patterns/mrtr).
+suspended, and the client repeats the call with its answers (basic/patterns/mrtr). A call that takes long becomes a task
+(`tasks`), if the client takes such.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ import mcp_types as t
 from doorward import Busy, DoorwardError, ServerError, UnknownName
 from doorward.engines import Store
 from doorward.serving import Process, may_take, principal_of, told
+from mcp import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic_core import to_json
 
-from doorward_mcp_server import elicitation
+from doorward_mcp_server import elicitation, tasks
 from doorward_mcp_server.other_machines import OtherMachines
 from doorward_mcp_server.other_processes import OtherProcesses
 from doorward_mcp_server.progress import Progress
@@ -46,6 +49,7 @@ class SuspendableCall(Progress):
         super().__init__(ctx)
         self.principal = principal_of(ctx)
         self.run = ""
+        self.message = ""
         self.open: dict[str, tuple[Any, asyncio.Future[Mapping[str, Any]]]] = {}
         self.task: asyncio.Task[Any]
         self.timer: asyncio.TimerHandle
@@ -85,6 +89,10 @@ class SuspendableCall(Progress):
         if self._resuming:
             await self._tell(f'run {run} is stored: {self._resuming}("{run}") if its answer is lost')
 
+    async def _tell(self, message: str) -> None:
+        self.message = message or self.message
+        await super()._tell(message)
+
     def begin(self, work: Awaitable[Any]) -> None:
         """Start the work in a task of its own, which outlives the request."""
         self.task = asyncio.ensure_future(work)
@@ -119,12 +127,16 @@ class SuspendableCall(Progress):
 class SuspendedCalls:
     """The calls of a server that can be suspended. A suspended call has a token, which is valid for one request, and
     names its process and its run: another process that gets it hands the answer on, or lets the run go on if that is
-    stored, and its process is gone. `resuming` is the name of the tool that does that; empty if there is none."""
+    stored, and its process is gone. `resuming` is the name of the tool that does that; empty if there is none. With a
+    `key` there are tasks."""
 
-    def __init__(self, patience: float, process: Process | None = None, resuming: str = "") -> None:
+    def __init__(
+        self, patience: float, process: Process | None = None, resuming: str = "", key: bytes | None = None
+    ) -> None:
         self.lasting, self.resuming = patience + GRACE_SECONDS, resuming
         self._others = None if process is None else OtherProcesses(process, self._answer_for)
         self._machines: OtherMachines | None = None
+        self._tasks = tasks.Tasks(process, key, resuming) if process is not None and key is not None else None
         self._runs: set[SuspendableCall] = set()
         self._suspended: dict[str, SuspendableCall] = {}
 
@@ -146,20 +158,18 @@ class SuspendedCalls:
         Raises: UnknownName for a token that is not valid; whatever the work raises.
         """
         given = (ctx.params or {}).get("inputResponses") or {}
+        as_task = self._tasks is not None and tasks.declared(ctx)
         if token is not None and token not in self._suspended and self._others is not None:
             process, run_id, _ = token.split(".")
             answers = {"token": token, "principal": principal_of(ctx), "given": given}
             if process != self._others.process.id:
-                result = await self._others.hand_on(process, **answers)
-                if result is None and self._machines is not None:
-                    result = await self._machines.hand_on(process, **answers)
-                if result is not None:
+                if (result := await self._hand_on(process, **answers)) is not None:
                     return _result(result)
                 if resume is not None and run_id:
                     token, work = None, partial(resume, run_id)
         if token is None:
             run = SuspendableCall(ctx, self._admit, self.resuming)
-            if not run.suspends:
+            if not run.suspends and not as_task:
                 async with run.told():
                     return await work(run)
             self._begin(run, work)
@@ -168,20 +178,58 @@ class SuspendedCalls:
             run.ctx = ctx
             run.answered(given)
         async with run.told():
-            return await self._halted(run)
+            return await self._halted(run, as_task=as_task)
 
-    async def _halted(self, run: SuspendableCall) -> Any:
-        """The result of the work, or what it asks."""
+    async def about_task(self, ctx: Any, params: tasks.TaskParams) -> dict[str, Any]:
+        """The answer to a request about a task. Raises: MCPError if its principal has none of that id."""
+        id, given = params.task_id, params.input_responses or {}
+        tasks.check(ctx, id)
+        assert self._tasks is not None
+        assert self._others is not None
+        principal = principal_of(ctx)
+        process, run = self._tasks.owner(id, principal)
+        if process == self._others.process.id:
+            return await self._tasks.answer(id, ctx.method, given)
+        found = await self._hand_on(process, token=id, principal=principal, given=given, method=ctx.method)
+        if found is None:
+            return self._tasks.lost(id, run, ctx.method)
+        if "refused" in found:
+            raise MCPError(**found["refused"])
+        return dict(found)
+
+    async def _hand_on(self, process: str, **answers: Any) -> Mapping[str, Any] | None:
+        """What another process answers; `None` if there is no such process."""
+        assert self._others is not None
+        result = await self._others.hand_on(process, **answers)
+        if result is None and self._machines is not None:
+            result = await self._machines.hand_on(process, **answers)
+        return result
+
+    async def _halted(self, run: SuspendableCall, *, as_task: bool = False) -> Any:
+        """The result of the work, what it asks, or the task that it has become."""
         try:
-            await run.halted()
+            with anyio.move_on_after(tasks.AFTER_SECONDS if as_task else None):
+                await run.halted()
+            if as_task and not run.task.done() and not run.open:
+                if self._tasks is not None and self._tasks.room(run.principal):
+                    await self._listen()
+                    return self._tasks.create(run)
+                await run.halted()
         except asyncio.CancelledError:
             await run.end()
             raise
         return run.task.result() if run.task.done() else await self._suspend(run)
 
-    async def _answer_for(self, token: str, principal: str, given: Mapping[str, Any]) -> bytes:
-        """The result, as JSON, of a call whose client has sent its answers to another process."""
+    async def _answer_for(self, token: str, principal: str, given: Mapping[str, Any], method: str = "") -> bytes:
+        """The result, as JSON, of a call whose client has sent its answers to another process; or of a request about a
+        task."""
         result: t.Result
+        if method and self._tasks is not None:
+            try:
+                self._tasks.owner(token, principal)
+                return to_json(await self._tasks.answer(token, method, given))
+            except MCPError as error:
+                return to_json({"refused": {"code": error.error.code, "message": error.error.message}})
         try:
             run = self._resumed(token, principal)
             run.answered(given)
@@ -195,6 +243,8 @@ class SuspendedCalls:
         for run in self._suspended.values():
             run.timer.cancel()
         self._suspended.clear()
+        if self._tasks is not None:
+            self._tasks.close()
         for run in list(self._runs):
             await run.end()
         if self._others is not None:
@@ -221,12 +271,16 @@ class SuspendedCalls:
             )
             raise Busy(message, hint="Answer one of yours, or try again later.")
 
+    async def _listen(self) -> None:
+        if self._others is not None:
+            await self._others.listen()
+        if self._machines is not None:
+            await self._machines.listen()
+
     async def _suspend(self, run: SuspendableCall) -> t.InputRequiredResult:
         token = secrets.token_urlsafe(24)
         if self._others is not None:
-            await self._others.listen()
-            if self._machines is not None:
-                await self._machines.listen()
+            await self._listen()
             token = f"{self._others.process.id}.{run.run}.{token}"
         self._suspended[token] = run
         run.timer = asyncio.get_running_loop().call_later(self.lasting, self._forget, token)

@@ -26,7 +26,7 @@ from doorward_mcp_server.suspended_calls import STORED_RUN
 RUN_HEADER = b"doorward-run"
 
 MAX_CALL_BYTES = 4 * 2**20
-"""Largest call of a tool, and largest answer of a client of the older era."""
+"""Largest call of a tool, and largest answer of a client to what it was asked."""
 
 LARGE_BYTES = 64 * 2**10
 """Largest request of any other kind. Its content may be kept for as long as a stream is open, and takes twenty times as
@@ -131,7 +131,7 @@ class Requests:
         older = headers.get("mcp-protocol-version") in (None, *HANDSHAKE_PROTOCOL_VERSIONS)
         ours = scope["path"].removesuffix("\n") == self._path  # Starlette's routes match with such an end, too
         opening = ours and older and SESSION_ID not in headers
-        calls = older or headers.get("mcp-method") == "tools/call"
+        calls = older or headers.get("mcp-method") in ("tools/call", "tasks/update")
         body = await self._body(
             scope, receive, MAX_OPENING_BYTES if opening else MAX_CALL_BYTES if calls else LARGE_BYTES, places
         )
