@@ -207,7 +207,7 @@ async def test_headers_and_credentials_go_along_and_parameters_that_belong_in_he
     assert (headers["mcp-method"], headers["mcp-name"], headers["mcp-param-region"]) == ("tools/call", "echo", "eu")
     meta = message["params"]["_meta"]
     assert meta["io.modelcontextprotocol/clientInfo"]["name"] == "doorward"
-    assert meta["io.modelcontextprotocol/clientCapabilities"] == {}
+    assert meta["io.modelcontextprotocol/clientCapabilities"] == {"extensions": {"io.modelcontextprotocol/tasks": {}}}
     assert "progressToken" not in meta
     await upstream.request("resources/read", {"uri": "notes://ä"})
     headers, _ = recorder.seen[-1][2:]

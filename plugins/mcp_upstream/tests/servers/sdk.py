@@ -33,6 +33,13 @@ FORM = {"type": "object", "properties": {"name": {"type": "string"}}}
 bus = InMemorySubscriptionBus()
 extra: list[str] = []
 cancelled: list[str] = []
+tasks: list[dict[str, Any]] = []
+ASKED_SOON = {
+    "createdAt": "2026-07-28T00:00:00Z",
+    "lastUpdatedAt": "2026-07-28T00:00:00Z",
+    "ttlMs": None,
+    "pollIntervalMs": 1,
+}
 
 
 def tool(name: str, read_only: bool = True, **properties: Any) -> t.Tool:
@@ -52,6 +59,7 @@ async def list_tools(ctx: Any, params: Any) -> t.ListToolsResult:
         tool("sample"),
         tool("roots"),
         tool("steps"),
+        tool("task", False, end={"type": "string"}, asks={"type": "boolean"}),
         tool("change", False),
         tool("environment"),
         tool("headers"),
@@ -106,12 +114,46 @@ async def call_tool(ctx: Any, params: Any) -> Any:
             return text(cancelled)
         case "pid":
             return text(str(os.getpid()))
+        case "task":
+            if "io.modelcontextprotocol/tasks" not in (ctx.session.client_capabilities.extensions or {}):
+                return text("at once")
+            tasks.append({"end": arguments["end"], "asked": not arguments.get("asks"), "polls": 0})
+            return {"resultType": "task", "taskId": str(len(tasks) - 1), "status": "working", **ASKED_SOON}
         case "fail":
             raise MCPError(t.INVALID_PARAMS, "that is wrong")
         case "ask" | "sample" | "roots":
             return await asked(ctx, params, name)
         case _:
             raise MCPError(t.INVALID_PARAMS, f"unknown tool {name}")
+
+
+class TaskParams(t.RequestParams):
+    task_id: str
+    input_responses: dict[str, Any] | None = None
+
+
+async def about_task(ctx: Any, params: TaskParams) -> dict[str, Any]:
+    """A task is at work when it is first asked for, then asks if it was told to, then ends as it was told to."""
+    task = tasks[int(params.task_id)]
+    if ctx.method == "tasks/cancel":
+        cancelled.append("task")
+        return {}
+    if ctx.method == "tasks/update":
+        task["asked"] = params.input_responses
+        return {}
+    task["polls"] += 1
+    told: dict[str, Any] = {"taskId": params.task_id, "status": "working", **ASKED_SOON}
+    if task["polls"] == 1 or task["end"] == "never":
+        return told
+    if not task["asked"]:
+        ask = t.ElicitRequest(params=t.ElicitRequestFormParams(message="Who?", requested_schema=FORM))
+        asked = ask.model_dump(by_alias=True, mode="json", exclude_none=True)
+        return {**told, "status": "input_required", "inputRequests": {"1": asked}}
+    more: dict[str, Any] = {
+        "completed": {"result": text(task["asked"]).model_dump(by_alias=True, mode="json", exclude_none=True)},
+        "failed": {"error": {"code": -32020, "message": f"that is wrong {len(tasks)} times"}},
+    }.get(task["end"], {})
+    return {**told, "status": task["end"], **more}
 
 
 async def asked(ctx: Any, params: Any, name: str) -> Any:
@@ -147,6 +189,8 @@ def make() -> Server[Any]:
         os.environ.get("NAME", "fixture"), version="1", instructions="Be kind.", on_list_tools=list_tools, on_call_tool=call_tool,
         on_subscriptions_listen=ListenHandler(bus),
     )  # fmt: skip
+    for method in ("tasks/get", "tasks/update", "tasks/cancel"):
+        server.add_request_handler(method, TaskParams, about_task)
     if LEGACY:
         server.middleware.append(not_modern)
     options = server.create_initialization_options

@@ -28,6 +28,7 @@ from mcp.shared.inbound import (
     x_mcp_header_map,
 )
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp_types.jsonrpc import HEADER_MISMATCH
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
@@ -40,6 +41,13 @@ from doorward_mcp_upstream.connections.wire import Watched, Wire
 
 MAX_ROUNDS = 10
 """How often a server may ask for more input within one request."""
+TASKS = "io.modelcontextprotocol/tasks"
+"""The extension by which a server may answer a call with a task, for which it is asked until that is over."""
+MIN_POLL_SECONDS, POLL_SECONDS, MAX_POLL_SECONDS = 0.1, 1.0, 10.0
+"""Seconds between two questions for a task: what the server says within bounds, or if it says nothing."""
+_MAX_FAILED_POLLS = 3
+_CANCELLING_SECONDS = 10.0
+"""Seconds that a server has to take notice that a task is not wanted any more. Nobody waits for it."""
 _RESUBSCRIBE_SECONDS = 5.0
 """Seconds until a lost subscription is made again."""
 LISTING_SECONDS = 60.0
@@ -51,6 +59,11 @@ _MAX_WAITING_PROGRESS = 100
 """Reports on progress that wait for a client; further ones are dropped."""
 _UNREADABLE_PREFIX = "SSE stream failed: "
 """Beginning of the SDK's message about a stream of events that is not valid, or has an event that is too large."""
+_NAMES = {**NAME_BEARING_METHODS, **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId")}
+"""The parameters that headers repeat. The SDK does not know those of tasks."""
+_TAKES_TASKS: dict[str, dict[str, Any]] = {
+    method: {"extensions": {TASKS: {}}} for method in ("tools/call", "tasks/get", "tasks/update", "tasks/cancel")
+}
 _INFO = types.Implementation(name="doorward", version=doorward.__version__)
 
 for _name in ("client", "mcp.client"):  # we report misbehaving servers ourselves, to the caller
@@ -75,6 +88,7 @@ class Connection:
         self._header_maps: dict[str, Any] = {}
         self.ended = wire.ended
         self._retired, self._under_way = False, 0
+        self._leaving: set[asyncio.Future[None]] = set()
         self._dispatcher: JSONRPCDispatcher[Any] = JSONRPCDispatcher(Watched(wire.read, wire.ended), wire.write)
         self.session = ClientSession(
             dispatcher=self._dispatcher,
@@ -148,10 +162,68 @@ class Connection:
         given = dict(params)
         for _ in range(MAX_ROUNDS):
             result = await self._send(method, given, flight)
+            if self.modern and method == "tools/call" and result.get("resultType") == "task":
+                try:
+                    return await self._awaited(result, flight)
+                except Trouble as trouble:
+                    trouble.sent = True  # whatever became of a question about its task, the call was made
+                    raise
+                except Refusal as refusal:  # nor is it made again for headers that its task misses
+                    code = types.INTERNAL_ERROR if refusal.code == HEADER_MISMATCH else refusal.code
+                    raise Refusal(code, refusal.message, refusal.data) from None
             if result.get("resultType") != "input_required" or not self.modern:
                 return result
             given = await self._more(params, result, flight)
         raise Trouble(f"it asked for more input {MAX_ROUNDS} times within one request")
+
+    async def _awaited(self, task: Mapping[str, Any], flight: Flight) -> dict[str, Any]:
+        """The result of the call for which a server has answered with a task. What it asks on its way is asked of the
+        client. If the call is given up, the server is told.
+
+        Raises: Trouble; Refusal if the task failed.
+        """
+        id, failed = task.get("taskId"), 0
+        if not isinstance(id, str) or not 0 < len(id) <= 2000:
+            raise Trouble("it answered with a task that has no id")
+        over = False
+        answered: set[str] = set()
+        try:
+            while True:
+                await anyio.sleep(_poll_seconds(task.get("pollIntervalMs")))
+                try:
+                    task = await self._send("tasks/get", {"taskId": id}, flight)
+                    failed = 0
+                except Trouble as trouble:
+                    failed += 1
+                    if not trouble.passing or self.ended.is_set() or failed > _MAX_FAILED_POLLS:
+                        raise
+                    continue
+                match task.get("status"):
+                    case "working":
+                        pass
+                    case "input_required":
+                        requests = task.get("inputRequests")
+                        new = (
+                            {k: v for k, v in requests.items() if k not in answered}
+                            if isinstance(requests, dict)
+                            else {}
+                        )
+                        if new:
+                            responses = {key: await self._answer(request, flight) for key, request in new.items()}
+                            answered |= new.keys()
+                            await self._send("tasks/update", {"taskId": id, "inputResponses": responses}, flight)
+                    case status:
+                        over = True
+                        return _result(task, status)
+        finally:
+            if not over and not self.ended.is_set():
+                leaving = asyncio.ensure_future(self._cancel(id))
+                self._leaving.add(leaving)
+                leaving.add_done_callback(self._leaving.discard)
+
+    async def _cancel(self, task: str) -> None:
+        with contextlib.suppress(Trouble, Refusal), anyio.move_on_after(_CANCELLING_SECONDS):
+            await self._send("tasks/cancel", {"taskId": task}, Flight(None))
 
     async def ping(self) -> None:
         """Return when the server has answered anything, if only that it knows no ping."""
@@ -225,10 +297,10 @@ class Connection:
             **(meta if isinstance(meta, dict) else {}),
             types.PROTOCOL_VERSION_META_KEY: version,
             types.CLIENT_INFO_META_KEY: {"name": _INFO.name, "version": _INFO.version},
-            types.CLIENT_CAPABILITIES_META_KEY: self._capabilities(flight),
+            types.CLIENT_CAPABILITIES_META_KEY: self._capabilities(flight) | _TAKES_TASKS.get(method, {}),
         }
         headers[MCP_METHOD_HEADER] = method
-        name = params.get(NAME_BEARING_METHODS.get(method, ""))
+        name = params.get(_NAMES.get(method, ""))
         if isinstance(name, str):
             headers[MCP_NAME_HEADER] = encode_header_value(name)
             if method == "tools/call" and (wanted := self._header_maps.get(name)):
@@ -353,6 +425,25 @@ class Connection:
 
 def _brief(error: Exception) -> str:
     return " ".join(str(error).split())[:300]
+
+
+def _poll_seconds(said: Any) -> float:
+    if not isinstance(said, (int, float)) or not said >= 0:
+        return POLL_SECONDS
+    return max(MIN_POLL_SECONDS, min(said, MAX_POLL_SECONDS * 1000) / 1000)
+
+
+def _result(task: Mapping[str, Any], status: Any) -> dict[str, Any]:
+    """The result of a task that is over. Raises: Refusal if it failed; Trouble."""
+    result, error = task.get("result"), task.get("error")
+    if status == "completed" and isinstance(result, dict):
+        return result
+    if status == "failed" and isinstance(error, dict):
+        code = error.get("code")
+        raise Refusal(
+            code if isinstance(code, int) else types.INTERNAL_ERROR, str(error.get("message")), error.get("data")
+        )
+    raise Trouble(f"its task ended without a result: {quoted(str(status)[:100])}")
 
 
 def _ttl(said: Any) -> float:
