@@ -63,6 +63,7 @@ def test_a_server_and_its_options(loaded: Loader) -> None:
         ("zzzzzz = 3", "unknown key 'zzzzzz'; known: .*cache, caches, capabilities, .*executor, "),
         ("[limits]\ntimeout = -1", "limits.timeout: Input should be greater than 0"),
         ('surface = "huge"', "surface: Input should be 'standard', 'minimal' or 'calls'"),
+        ('vault_key_before = "x"', "vault_key_before: it is for what `vault_key` does not open, and there is none"),
         ("a = 1\nb = = 2\n", r"Invalid value \(at line 2"),
         ('state = "${NOWHERE}"', r"state: \$\{NOWHERE\} has no value. Set it in .env or the environment."),
     ],

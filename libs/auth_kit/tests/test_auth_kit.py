@@ -24,11 +24,13 @@ import httpx2
 import pytest
 from doorward import ConfigError, LoginRefused, PluginContext, ServerError
 from doorward.configuration import Secrets, validate
+from doorward.engines import MemoryStore
 from doorward_auth_kit import (
     Backoff,
     CredentialHome,
     FetchedAuth,
     Renewal,
+    SharedVault,
     UnreadableEntry,
     Vault,
     due,
@@ -460,6 +462,37 @@ def test_vault_is_encrypted(tmp_path: Path) -> None:
         kept.load("alice")
     Vault(tmp_path).save("alice", "plain")
     assert kept.load("alice") == "plain"
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
+async def test_a_key_is_changed(tmp_path: Path) -> None:
+    """What only the key before opens is read, and is encrypted with the new one then: unless somebody uses it just now,
+    who may have written it since. The same in a store."""
+    keyed(tmp_path, "the old").save("alice", "the secret")
+    both = Vault(tmp_path, lambda: "the new", lambda: "the old")
+    async with both.lock("alice"):
+        assert both.load("alice") == await anyio.to_thread.run_sync(both.load, "alice") == "the secret"
+    with pytest.raises(UnreadableEntry):
+        keyed(tmp_path, "the new").load("alice")
+    assert both.load("alice") == "the secret"
+    assert keyed(tmp_path, "the new").load("alice") == "the secret"
+    with pytest.raises(UnreadableEntry):
+        Vault(tmp_path, lambda: "a third", lambda: "the old").load("alice")
+
+    store = MemoryStore(None)
+    old, new, shared = (
+        SharedVault(store, lambda key=key: key, "alice", before)
+        for key, before in (("the old", None), ("the new", None), ("the new", lambda: "the old"))
+    )
+    await old.save("the secret")
+    with pytest.raises(UnreadableEntry):
+        await new.load()
+    async with shared.lock():
+        assert await shared.load() == "the secret"
+    assert await new.load() == "the secret"
+    with pytest.raises(UnreadableEntry):
+        await old.load()
 
 
 def test_vault_that_cannot_be_used(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import anyio
 import pytest
 from doorward import Capabilities
 from doorward_approvals.conformance import requests_in
+from doorward_durable_runs import STORED_RUNS
 from doorward_testing import Cli
 from doorward_testing.samples import CONFIG as WEATHER
 from doorward_testing.samples import InProcess
@@ -52,6 +53,33 @@ def waiting(doorward_host: Any, code: str, **how: Any) -> str:
             return str((await gate.execute(code, **how)).waiting.run)
 
     return anyio.run(run)
+
+
+def test_a_yes_counts_after_the_key_was_changed(cli: Cli, doorward_host: Any) -> None:
+    """Once, whether it was given before or after; without the key before, requests are told to be there, and no call is
+    let through."""
+    old, new = 'vault_key = "the old key, of many characters"\n', 'vault_key = "the new key, of many characters"\n'
+    both = new + old.replace("vault_key", "vault_key_before") + CONFIG
+
+    async def asked() -> list[str]:
+        async with doorward_host.gateway(old + CONFIG) as gate:
+            return [(await gate.execute(ADD.replace("Oslo", city))).waiting.run for city in ("Oslo", "Rome")]
+
+    async def resumed(runs: list[str]) -> None:
+        async with doorward_host.gateway(both) as gate:
+            for run, city in zip(runs, ("Oslo", "Rome"), strict=True):
+                assert (await gate.services[STORED_RUNS].resume(run)).value["city"] == city
+            assert (await gate.execute(ADD)).waiting
+
+    runs = anyio.run(asked)
+    first, second = (each["id"] for each in cli("approvals", "list", "--json").json["requests"])
+    assert cli("approvals", "approve", first).code == 0
+    doorward_host.write(new + CONFIG)
+    assert "cannot be read: 2, stored with another `vault_key`" in cli("approvals", "list").err
+    assert cli("approvals", "list", "--json").json == {"requests": [], "unread": 2}
+    doorward_host.write(both)
+    assert cli("approvals", "approve", second).code == 0
+    anyio.run(resumed, runs)
 
 
 def test_a_suspended_run_is_resumed(cli: Cli, doorward_host: Any) -> None:

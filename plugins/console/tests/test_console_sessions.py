@@ -42,6 +42,15 @@ async def test_a_session_outlives_its_process(served: Any, tokens: str) -> None:
         assert len(await stored(at)) == 1
 
 
+async def test_a_session_outlives_a_change_of_the_key(served: Any, tokens: str) -> None:
+    async with served(more=tokens, head=f'vault_key = "{KEY}"\n') as at:
+        cookie = (await at.signed_in("ann")).cookies["doorward_console"]
+    for before, status in ((f'vault_key_before = "{KEY}"\n', 200), ("", 303)):
+        async with served(more=tokens, head=f'vault_key = "another {KEY}"\n{before}') as at:
+            page = await at.person(Cookie=f"doorward_console={cookie}").get("/console/runs")
+            assert page.status_code == status
+
+
 async def test_a_link_works_once_in_all_processes(served: Any) -> None:
     """That of one process at another one, which share a store and a key; a changed, or an old one, at none."""
     head = f'vault_key = "{KEY}"\n'

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+import structlog
 from doorward.engines import MemoryStore, Notify, Put, scan_all
 from doorward_mcp_server.other_machines import RESULTS, TABLE, OtherMachines, shared_key
 
@@ -59,3 +60,16 @@ async def test_the_key_is_of_all_machines(doorward_host: Any) -> None:
         keys = [await shared_key(gate), await shared_key(gate)]
         assert keys[0] == keys[1]
         assert len(keys[0] or b"") == 32
+
+
+@pytest.mark.slow
+async def test_the_key_outlives_a_change_of_the_vault_key(doorward_host: Any) -> None:
+    """It is the same while the key before is known. Where that is lost, there is another one, and a line is logged."""
+    store, keys = Database(None), list[bytes | None]()
+    for head in ('"the old"', '"the new"\nvault_key_before = "the old"', '"the new"', '"a third"'):
+        async with doorward_host.gateway(f"vault_key = {head}\n") as gate:
+            gate.store = store
+            with structlog.testing.capture_logs() as logged:
+                keys.append(await shared_key(gate))
+            assert [each["event"] for each in logged].count("request_states_unread") == (head == '"a third"')
+    assert keys[0] == keys[1] == keys[2] != keys[3]

@@ -14,6 +14,7 @@ from pydantic import (
     NonNegativeFloat,
     PositiveFloat,
     PositiveInt,
+    ValidationInfo,
     create_model,
     field_validator,
     model_validator,
@@ -28,6 +29,8 @@ from doorward.model.settings import Settings
 from doorward.secrets.store import Secret
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     _RunLimits = Settings  # the limits of a run are typed as `Limits`
 else:
     _RunLimits = create_model("_RunLimits", __base__=Settings, __doc__="What one run may use.", **limit_keys.FIELDS)
@@ -242,11 +245,29 @@ class Config(Settings):
     vault_key: Secret | None = Field(
         None, description="Encrypts what is secret in the state folder; without it tokens stay in memory"
     )
+    vault_key_before: Secret | None = Field(
+        None, description="Opens what `vault_key` does not, while that is changed; what is written anew has the new one"
+    )
     servers: dict[str, dict[str, Any]] = Field({}, description="APIs and MCP servers, by the name programs import")
     executors: dict[str, dict[str, Any]] = Field({}, description="Settings of executors, by name")
     stores: dict[str, dict[str, Any]] = Field({}, description="Settings of stores, by name")
     caches: dict[str, dict[str, Any]] = Field({}, description="Settings of caches, by name")
     hooks: dict[str, dict[str, Any]] = Field({}, description="Settings of hook plugins, by name")
+
+    @property
+    def vault_keys(self) -> tuple[Callable[[], str] | None, Callable[[], str] | None]:
+        """What reveals `vault_key`, and what reveals the one before; `None` for one that is not set."""
+        return (
+            self.vault_key.reveal if self.vault_key else None,
+            self.vault_key_before.reveal if self.vault_key_before else None,
+        )
+
+    @field_validator("vault_key_before")
+    @classmethod
+    def _beside_a_key(cls, before: Secret | None, info: ValidationInfo) -> Secret | None:
+        if before is not None and info.data.get("vault_key") is None:
+            raise ValueError("it is for what `vault_key` does not open, and there is none: set vault_key to this key")
+        return before
 
     @field_validator("endpoints")
     @classmethod

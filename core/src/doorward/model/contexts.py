@@ -92,7 +92,8 @@ class PluginContext(Generic[SettingsT]):
     `principal` says whose credentials an auth is for: `local`, unless the server is `per_principal` (the server's
     setting). `presented` is the access token that the principal brought last over HTTP, if any, to be exchanged
     (RFC 8693). `vault_key` is for what keeps values in the state folder: it reveals the key that encrypts them, if
-    one is configured.
+    one is configured. While an operator changes it, `vault_key_before` reveals the one that still opens what that does
+    not; nothing is written with it.
     """
 
     name: str
@@ -104,6 +105,7 @@ class PluginContext(Generic[SettingsT]):
     principal: str = LOCAL
     presented: Callable[[], str | None] = lambda: None
     vault_key: Callable[[], str] | None = None
+    vault_key_before: Callable[[], str] | None = None
     origins: Sequence[str] = ()
     per_principal: bool = False
     tables: Mapping[str, Any] = field(default_factory=dict)

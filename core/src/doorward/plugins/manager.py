@@ -201,7 +201,7 @@ class Plugins:
         Raises: PluginError, ConfigError.
         """
         tables = {name: attrgetter(name)(loaded.config) for name in loaded.owned}
-        more["vault_key"] = key.reveal if (key := loaded.config.vault_key) else None
+        more["vault_key"], more["vault_key_before"] = loaded.config.vault_keys
 
         def made(name: str, plugin: Any) -> Any:
             if isinstance(plugin, type):

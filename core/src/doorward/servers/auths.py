@@ -61,7 +61,7 @@ class Auths:
 
     def make(self, server: Server, source: Any, principal: str = LOCAL) -> list[Auth]:
         """New auths of a server, whose source has the validated settings `source`. Raises: ConfigError, PluginError."""
-        key = self._loaded.config.vault_key
+        key, before = self._loaded.config.vault_keys
         # One for all principals, who come and go: it keeps what it was told as long as the scrubber lives.
         if server.name not in self._redactions:
             self._redactions[server.name] = self._loaded.secrets.redaction(
@@ -77,7 +77,8 @@ class Auths:
             redact=partial(self._redactions[server.name], whose=Owner(module_name(server.name), whose)),
             principal=principal,
             presented=lambda: self._principals.presented(principal),
-            vault_key=key.reveal if key else None,
+            vault_key=key,
+            vault_key_before=before,
             origins=tuple(source.origins) if isinstance(source, HasOrigins) else (),
             per_principal=server.settings.per_principal,
             store=self._store,

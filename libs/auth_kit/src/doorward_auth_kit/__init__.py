@@ -18,7 +18,7 @@ from doorward_auth_kit.fetched_auth import FetchedAuth
 from doorward_auth_kit.renewal import Backoff, Credential, Renewal, due
 from doorward_auth_kit.shared_vault import SharedVault
 from doorward_auth_kit.signatures import MIN_KEY_BYTES, Unsigned, key_of, signed, verify
-from doorward_auth_kit.vault import UnreadableEntry, Vault, entry, seal, unseal
+from doorward_auth_kit.vault import UnreadableEntry, Vault, entry, seal, unseal, unseal_either
 
 __all__ = [
     "EXCHANGE_SECONDS",
@@ -42,5 +42,6 @@ __all__ = [
     "seal",
     "signed",
     "unseal",
+    "unseal_either",
     "verify",
 ]

@@ -13,7 +13,7 @@ from doorward import ServerError, StateError
 from doorward.engines import Conflict, Lease, Notify, Put, Store
 
 from doorward_auth_kit import vault
-from doorward_auth_kit.vault import UnreadableEntry, seal, unseal
+from doorward_auth_kit.vault import UnreadableEntry, seal, unseal_either
 
 if TYPE_CHECKING:
     from doorward import PluginContext
@@ -36,8 +36,10 @@ class SharedVault:
     """One entry of a store. Without a key there is none: whoever reads a database is not the user whom the permissions
     of a file let in."""
 
-    def __init__(self, store: Store, key: Callable[[], str], name: str) -> None:
-        self._store, self._key, self._name = store, key, name
+    def __init__(
+        self, store: Store, key: Callable[[], str], name: str, before: Callable[[], str] | None = None
+    ) -> None:
+        self._store, self._key, self._name, self._before = store, key, name, before
         self._about = f"{TABLE} {name}"
         self._lease: Lease | None = None
         self._looks = 0.0
@@ -48,7 +50,7 @@ class SharedVault:
         """The entry of this name, if this configuration has a store that machines share, and a `vault_key`."""
         if context.store is None or context.vault_key is None or not getattr(context.store, "distributed", False):
             return None
-        return cls(context.store, context.vault_key, name)
+        return cls(context.store, context.vault_key, name, context.vault_key_before)
 
     async def load(self) -> str | None:
         """The entry; `None` if there never was one, "" if it was forgotten. Raises: UnreadableEntry, StateError."""
@@ -56,13 +58,20 @@ class SharedVault:
         if found is None or not found.value:
             return None if found is None else ""
         try:
-            return await anyio.to_thread.run_sync(unseal, self._key(), self._name, found.value.decode())
+            text, is_new = await anyio.to_thread.run_sync(
+                unseal_either, self._key, self._before, self._name, found.value.decode()
+            )
         except ValueError:
             raise UnreadableEntry(
                 "cannot be read: it was encrypted with another `vault_key`, or is damaged",
                 place=f"{self._about} in the store",
-                hint="Set the same vault_key on all machines. If it is lost, log in again.",
+                hint="Set the same vault_key on all machines; while you change it, vault_key_before, too. If it is "
+                "lost, log in again.",
             ) from None
+        if not is_new:
+            with contextlib.suppress(Conflict, StateError):  # it stays as it is, or somebody has written it meanwhile
+                await self._put(text, expected=found.version)
+        return text
 
     async def save(self, text: str) -> None:
         """Write or replace the entry. Raises: StateError; StaleLease if another process uses it meanwhile."""

@@ -39,15 +39,17 @@ def entry(context: PluginContext, *about: str, shared: bool = False) -> str:
 
 class Vault:
     """A folder of entries by name. `key` reveals the key that encrypts them; without one, only permissions of files
-    protect them."""
+    protect them. What only the key of `before` opens is read, and encrypted with `key` then."""
 
-    def __init__(self, folder: Path, key: Callable[[], str] | None = None) -> None:
-        self._folder, self._key = folder, key
+    def __init__(
+        self, folder: Path, key: Callable[[], str] | None = None, before: Callable[[], str] | None = None
+    ) -> None:
+        self._folder, self._key, self._before = folder, key, before
 
     @classmethod
     def of(cls, context: PluginContext) -> Vault:
         """The vault of a configuration, in its state folder; `vault_key` there encrypts it."""
-        return cls(context.state / "credentials", context.vault_key)
+        return cls(context.state / "credentials", context.vault_key, context.vault_key_before)
 
     @property
     def encrypted(self) -> bool:
@@ -72,8 +74,8 @@ class Vault:
         return UnreadableEntry(
             "cannot be read: it was encrypted with another `vault_key`, or is damaged",
             place=str(self._file(name)),
-            hint="Set vault_key to the key with which it was encrypted. If that is lost, log in again, or delete the "
-            "file and configure new credentials.",
+            hint="Set vault_key, or vault_key_before, to the key with which it was encrypted. If that is lost, log in "
+            "again, or delete the file and configure new credentials.",
         )
 
     def save(self, name: str, text: str) -> Path:
@@ -145,9 +147,23 @@ class Vault:
         if self._key is None:
             raise self.unreadable(name)
         try:
-            return unseal(self._key(), name, text)
+            opened, is_new = unseal_either(self._key, self._before, name, text)
         except ValueError:
             raise self.unreadable(name) from None
+        if not is_new:
+            self._seal_again(name, text, opened)
+        return opened
+
+    def _seal_again(self, name: str, found: str, text: str) -> None:
+        """Encrypt an entry with the new key, unless somebody uses it just now: then it is done when it is read next."""
+        from filelock import FileLock, Timeout
+
+        lock = FileLock(self._folder / f"{name}.lock", mode=0o600)
+        with contextlib.suppress(Timeout, OSError, ConfigError), lock.acquire(blocking=False):
+            with open(own_file(self._file(name), os.O_RDONLY), encoding="utf-8") as file:
+                is_same = file.read() == found
+            if is_same:
+                write_own(self._file(name), self._sealed(name, text).encode())
 
     def _check_folder(self) -> None:
         if self._folder.exists():
@@ -186,6 +202,17 @@ def unseal(key: str, name: str, text: str) -> str:
         return Fernet(_derived(key, name, salt)).decrypt(box).decode()
     except (ValueError, KeyError, TypeError, AttributeError, InvalidToken):
         raise ValueError("is not sealed with this key for this entry") from None
+
+
+def unseal_either(key: Callable[[], str], before: Callable[[], str] | None, name: str, text: str) -> tuple[str, bool]:
+    """What `seal` was given with this key, or with the one of `before`; and whether it was this one. Raises: ValueError
+    if it was neither."""
+    try:
+        return unseal(key(), name, text), True
+    except ValueError:
+        if before is None:
+            raise
+        return unseal(before(), name, text), False
 
 
 def _derived(key: str, name: str, salt: bytes) -> bytes:

@@ -70,7 +70,8 @@ class Approvals:
         if context.store is None:
             hint = '`pip install doorward-store-sqlite` brings one; store = "memory" asks in this process alone.'
             raise ConfigError("approvals need a store", place="[approvals]", hint=hint)
-        return StoredApprovals(context.store, context.state, context.vault_key, lambda: self._now())
+        keys = context.vault_key, context.vault_key_before
+        return StoredApprovals(context.store, context.state, keys[0], lambda: self._now(), before=keys[1])
 
     @hookimpl
     def gateway_made(self, gateway: Gateway) -> None:

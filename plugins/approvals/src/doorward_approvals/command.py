@@ -44,14 +44,21 @@ def approvals() -> None:
 @click.option("--all", "everything", is_flag=True, help="Those that are answered, too.")
 def list_(project: Project, everything: bool) -> None:
     """List the requests that wait for an answer."""
-    found = [each for each in _all(project) if everything or each.state == "open"]
+
+    async def both(store: StoredApprovals) -> tuple[Sequence[ApprovalRequest], int]:
+        return await store.all(), await store.unread()
+
+    stored, unread = _stored(project, both)
+    found = [each for each in stored if everything or each.state == "open"]
     if project.json:
-        print_json({"requests": [_told(each) for each in found]})
-    elif not found:
+        print_json({"requests": [_told(each) for each in found]} | ({"unread": unread} if unread else {}))
+    elif not found and not unread:
         note("no call waits for an approval")
-    else:
+    elif found:
         rows = [(each.id, _time(each.created), each.principal, each.function, answer_in_words(each)) for each in found]
         table(["id", "asked", "principal", "function", "state"], rows)
+    if unread:
+        say(f"cannot be read: {unread}, stored with another `vault_key` or without one, or changed", err=True)
 
 
 @approvals.command()
@@ -188,11 +195,11 @@ def _stored(project: Project, work: Callable[[StoredApprovals], Awaitable[T]]) -
     from doorward_approvals.stored_approvals import StoredApprovals
 
     loaded = project.load()
-    key = loaded.config.vault_key
+    key, before = loaded.config.vault_keys
 
     async def done() -> T:
         async with open_store(loaded) as store:
-            return await work(StoredApprovals(store, loaded.state_folder(), key.reveal if key else None))
+            return await work(StoredApprovals(store, loaded.state_folder(), key, before=before))
 
     return anyio.run(done)
 

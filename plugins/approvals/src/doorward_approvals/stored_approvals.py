@@ -48,8 +48,8 @@ class _Stored:
 
 class StoredApprovals:
     """Requests of any number of processes. Each method is one step that others see as a whole; all raise StateError.
-    `key` reveals the `vault_key`; `clock` is for what a request says itself of its end. `state` is the folder with
-    what this process needs, and with the file of versions before the store."""
+    `key` reveals the `vault_key`, `before` the one before that; `clock` is for what a request says itself of its end.
+    `state` is the folder with what this process needs, and with the file of versions before the store."""
 
     def __init__(
         self,
@@ -57,8 +57,9 @@ class StoredApprovals:
         state: Path,
         key: Callable[[], str] | None = None,
         clock: Callable[[], float] = time.time,
+        before: Callable[[], str] | None = None,
     ) -> None:
-        self._store, self._clock = store, clock
+        self._store, self._clock, self._before = store, clock, before
         self._key, self._salt, self._is_ready = key, state / "approvals.salt", False
         self._box = Box(None, b"", "approvals")
         self._earlier: Path | None = state / EARLIER
@@ -73,16 +74,16 @@ class StoredApprovals:
     ) -> ApprovalRequest | None:
         """A request with this binding that is open already, `besides` those that other calls wait for; else this one,
         now stored; `None` if its principal has `most` that are open."""
-        bound = _bound(binding, await self._ready())
+        bounds = _bounds(binding, await self._ready())
 
         def decide(stored: Sequence[_Stored]) -> tuple[list[Change], ApprovalRequest | None]:
             theirs = [each for each in stored if each.request.state == "open"]
             for each in theirs:
-                if _is_this(each.binding, bound) and each.request.id not in besides:
+                if _is_this(each.binding, bounds) and each.request.id not in besides:
                     return [], each.request
             if len(theirs) >= most:  # those of another key nobody can answer: they are not among these
                 return [], None
-            new: list[Change] = [self._put(_Stored(request, bound), request.expires - request.created)]
+            new: list[Change] = [self._put(_Stored(request, bounds[0]), request.expires - request.created)]
             return new, request
 
         return await self._decided(request.principal, decide)
@@ -90,22 +91,22 @@ class StoredApprovals:
     async def settled(self, binding: Binding, *, id: str = "", besides: Collection[str] = ()) -> ApprovalRequest | None:
         """The answer to a call, if there is one: to its request `id`, or to any `besides` those that other calls wait
         for. A yes to this call alone is used up by this."""
-        bound = _bound(binding, await self._ready())
+        bounds = _bounds(binding, await self._ready())
 
         def decide(stored: Sequence[_Stored]) -> tuple[list[Change], ApprovalRequest | None]:
             for each in stored:
-                if _reaches(each, bound):
+                if any(_reaches(each, bound) for bound in bounds):
                     return [], each.request
-            rows = [each for each in stored if _is_this(each.binding, bound) and _is_answered(each.request)]
+            rows = [each for each in stored if _is_this(each.binding, bounds) and _is_answered(each.request)]
             mine = [each for each in rows if (each.request.id == id if id else each.request.id not in besides)]
             for each in sorted(mine, key=lambda each: each.request.state):  # approved ones come first
                 if each.request.state == "approved":
                     return [self._again(each, replace(each.request, state="used"))], each.request
                 told: list[Change] = []
-                if not bound.place:  # else a no holds for all of its run, which would ask again and again
+                if not binding.place:  # else a no holds for all of its run, which would ask again and again
                     told.append(self._again(each, each.request, place=each.request.id))
                 return told, each.request
-            denied = [each.request for each in rows if each.request.state == "denied" and bound.place]
+            denied = [each.request for each in rows if each.request.state == "denied" and binding.place]
             return [], denied[0] if denied else None
 
         return await self._decided(binding.principal, decide)
@@ -143,6 +144,11 @@ class StoredApprovals:
         await self._ready()
         return [each.request for each in await self._read(None)]
 
+    async def unread(self) -> int:
+        """How many cannot be read: with another key they can be answered."""
+        await self._ready()
+        return len([each for each in await scan_all(self._store, TABLE) if self._said(each) is None])
+
     async def _decided(self, principal: str | None, decide: Callable[[Sequence[_Stored]], tuple[list[Change], T]]) -> T:
         """Make the changes that follow from the requests of a principal, or of all, as they are now."""
         await self._ready()
@@ -166,16 +172,20 @@ class StoredApprovals:
         or that says itself that its time is over, is none."""
         found, now = [], self._clock()
         for record in records:
-            try:
-                content: dict[str, Any] = json.loads(self._box.opened(record.value, record.key.encode()))
-                binding = Binding(**content.pop("binding"))
-                lists = {name: tuple(content[name]) for name in ("lines", "scopes")}
-                request = ApprovalRequest(**{**content, **lists})
-            except (StateError, ValueError, TypeError, LookupError):
-                continue
-            if request.expires > now and _key(request) == record.key:
-                found.append(_Stored(request, binding))
+            stored = self._said(record)
+            if stored is not None and stored.request.expires > now and _key(stored.request) == record.key:
+                found.append(stored)
         return sorted(found, key=lambda each: (each.request.created, each.request.id))
+
+    def _said(self, record: Record) -> _Stored | None:
+        """What a record says; `None` if it cannot be read."""
+        try:
+            content: dict[str, Any] = json.loads(self._box.opened(record.value, record.key.encode()))
+            binding = Binding(**content.pop("binding"))
+            lists = {name: tuple(content[name]) for name in ("lines", "scopes")}
+            return _Stored(ApprovalRequest(**{**content, **lists}), binding)
+        except (StateError, ValueError, TypeError, LookupError):
+            return None
 
     def _again(self, stored: _Stored, request: ApprovalRequest, **bound: str) -> Put:
         """A request that is stored already, as it is now. It expires when it was said to."""
@@ -191,7 +201,7 @@ class StoredApprovals:
         """What seals. Takes over what an earlier version has stored."""
         if not self._is_ready:
             salt = await shared_salt(self._store, "approvals", self._salt) if self._key is not None else b""
-            self._box = await run_in_thread(Sealing(self._key, salt, "approvals").box, "approvals")
+            self._box = await run_in_thread(Sealing(self._key, salt, "approvals", before=self._before).box, "approvals")
             self._is_ready = True
         if self._earlier is not None:
             await take_over(self._store, self._earlier, _EARLIER, self._taken_over, whose=TABLE)
@@ -211,13 +221,17 @@ def _key(request: ApprovalRequest) -> str:
     return f"{json.dumps(request.principal)} {request.id}"
 
 
-def _bound(binding: Binding, box: Box) -> Binding:
-    """A binding as it is stored. Its hashes are of what a call is about, which others might guess."""
-    return replace(binding, exact=box.keyed(binding.exact), alike=box.keyed(binding.alike))
+def _bounds(binding: Binding, box: Box) -> Sequence[Binding]:
+    """A binding as it is stored, and as it may have been stored with the key before. Its hashes are of what a call is
+    about, which others might guess."""
+    hashes = zip(box.all_keyed(binding.exact), box.all_keyed(binding.alike), strict=True)
+    return [replace(binding, exact=exact, alike=alike) for exact, alike in hashes]
 
 
-def _is_this(stored: Binding, bound: Binding) -> bool:
-    return (stored.principal, stored.place, stored.exact) == (bound.principal, bound.place, bound.exact)
+def _is_this(stored: Binding, bounds: Sequence[Binding]) -> bool:
+    return any(
+        (stored.principal, stored.place, stored.exact) == (each.principal, each.place, each.exact) for each in bounds
+    )
 
 
 def _is_answered(request: ApprovalRequest) -> bool:

@@ -63,7 +63,7 @@ async def about_secrets(gate: Gateway, env_file: Path) -> AsyncIterator[Finding]
         if len(hosts) > 1:
             names = ", ".join(sorted(hosts.values()))
             yield f"servers {names}: one credential for different hosts", True, "Each can use it at the others."
-    async for finding in _key(gate):
+    async for finding in _keys(gate):
         yield finding
 
 
@@ -94,23 +94,23 @@ def _literal(gate: Gateway) -> Iterator[Finding]:
                 yield f"principal {principal}: the secret {key} stands in the configuration file", True, _MOVE_TO_ENV
 
 
-async def _key(gate: Gateway) -> AsyncIterator[Finding]:
-    key = gate.config.vault_key
-    if key is None:
-        return
-    try:
-        value = await key.get()
-    except ConfigError as error:
-        yield f"vault_key: {error}", False, error.hint or ""
-        return
-    if key.literal and "vault_key" not in _of_environment(gate):
-        yield "vault_key: it stands in the configuration file", True, _MOVE_TO_ENV
-    if len(value) < _MIN_KEY_CHARACTERS:
-        yield (
-            f"vault_key: it has fewer than {_MIN_KEY_CHARACTERS} characters",
-            True,
-            "Make one with `openssl rand -hex 32`.",
-        )
+async def _keys(gate: Gateway) -> AsyncIterator[Finding]:
+    for name in ("vault_key", "vault_key_before"):
+        if (key := getattr(gate.config, name)) is None:
+            continue
+        try:
+            value = await key.get()
+        except ConfigError as error:
+            yield f"{name}: {error}", False, error.hint or ""
+            continue
+        if key.literal and name not in _of_environment(gate):
+            yield f"{name}: it stands in the configuration file", True, _MOVE_TO_ENV
+        if name == "vault_key" and len(value) < _MIN_KEY_CHARACTERS:
+            yield (
+                f"vault_key: it has fewer than {_MIN_KEY_CHARACTERS} characters",
+                True,
+                "Make one with `openssl rand -hex 32`.",
+            )
 
 
 def _of_environment(gate: Gateway) -> dict[str, Any]:

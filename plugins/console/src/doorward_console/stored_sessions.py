@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from doorward import Principal, StateError, log
 from doorward.administration import run_in_thread
 from doorward.engines import Conflict, Delete, Put
-from doorward_auth_kit import seal, unseal
+from doorward_auth_kit import seal, unseal_either
 
 from doorward_console.sessions import LINK_SECONDS, Session
 
@@ -30,16 +30,16 @@ LINKS = "console links used"
 class StoredSessions:
     """Sessions by the hashes of their ids. Without a key there are none: who can write a database is no operator."""
 
-    def __init__(self, store: Store, key: Callable[[], str]) -> None:
-        self._store, self._key = store, key
+    def __init__(self, store: Store, key: Callable[[], str], before: Callable[[], str] | None = None) -> None:
+        self._store, self._key, self._before = store, key, before
 
     @classmethod
     def of(cls, gateway: Gateway) -> StoredSessions | None:
         """Those of a gateway that has a store that lasts, and a `vault_key`."""
-        key = gateway.config.vault_key
+        key, before = gateway.config.vault_keys
         if key is None or not gateway.store.lasts:
             return None
-        return cls(gateway.store, key.reveal)
+        return cls(gateway.store, key, before)
 
     async def put(self, id: str, session: Session, left: float, ended: Iterable[str] = ()) -> None:
         """Store a session for the seconds that it has left; others, by their keys, have `ended`. One that cannot be
@@ -63,7 +63,8 @@ class StoredSessions:
         if record is None:
             return None
         try:
-            said = json.loads(await run_in_thread(unseal, self._key(), key_of(id), record.value.decode()))
+            text, _ = await run_in_thread(unseal_either, self._key, self._before, key_of(id), record.value.decode())
+            said = json.loads(text)
         except ValueError:  # sealed with another key, for another session, or changed
             return None
         left = said["ends"] - time.time()

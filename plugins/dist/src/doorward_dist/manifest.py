@@ -54,7 +54,7 @@ _TABLES = {
 }
 """The table that holds the settings of the plugins which a key names."""
 
-_CREDENTIALS = {"auth", "local_auth", "headers", "env", "secrets", "vault_key"}
+_CREDENTIALS = {"auth", "local_auth", "headers", "env", "secrets", "vault_key", "vault_key_before"}
 """Keys for credentials, which users bring even to what is locked."""
 
 _PART = re.compile(r'"(?P<quoted>[^"]+)"|(?P<bare>[A-Za-z0-9_*-]+)')

@@ -38,12 +38,17 @@ def _first_salt(earlier: Path | None) -> bytes:
 
 class Sealing:
     """Seals with AES-GCM, by keys that are made of `key` and a salt, or the one in a file that all processes share;
-    without a key, what is stored stays as it is. `what` is stored, in words, and `hint` says how to do without."""
+    without a key, what is stored stays as it is. What that does not open, the key of `before` may. `what` is stored, in
+    words, and `hint` says how to do without."""
 
-    def __init__(self, key: Callable[[], str] | None, salt: Path | bytes, what: str, hint: str = "") -> None:
+    def __init__(
+        self, key: Callable[[], str] | None, salt: Path | bytes, what: str, hint: str = "",
+        before: Callable[[], str] | None = None,
+    ) -> None:  # fmt: skip
         self._key, self._salt, self._what = key, salt, what
         self._hint = f"pip install 'doorward[vault]'{hint}."
         self._master: bytes | None = None
+        self._before = Sealing(before, salt, what) if key is not None and before is not None else None
 
     def box(self, name: str) -> Box:
         """What seals all that has this name. Raises: ConfigError where the package for it is missing."""
@@ -63,16 +68,16 @@ class Sealing:
                 salt = shared_secret(salt, 16)
             self._master = hashlib.scrypt(self._key().encode(), salt=salt, n=2**14, r=8, p=1, dklen=32)
         key = hmac.digest(self._master, name.encode(), "sha256")
-        return Box(AESGCM(key), key, self._what)
+        return Box(AESGCM(key), key, self._what, self._before.box(name) if self._before else None)
 
 
 class Box:
     """See `Sealing`. What a content is `about` is part of what is sealed: none can be moved to another place."""
 
-    __slots__ = ("_cipher", "_key", "_what")
+    __slots__ = ("_before", "_cipher", "_key", "_what")
 
-    def __init__(self, cipher: Any, key: bytes, what: str) -> None:
-        self._cipher, self._key, self._what = cipher, key, what
+    def __init__(self, cipher: Any, key: bytes, what: str, before: Box | None = None) -> None:
+        self._cipher, self._key, self._what, self._before = cipher, key, what, before
 
     @property
     def seals(self) -> bool:
@@ -95,12 +100,18 @@ class Box:
         try:
             return bytes(self._cipher.decrypt(content[:12], content[12:], about))
         except (InvalidTag, ValueError):
+            if self._before is not None:
+                return self._before.opened(content, about)
             raise StateError(
                 f"what is stored of {self._what} cannot be read: it was encrypted with another `vault_key`, "
                 "without one, or changed",
-                hint="Set vault_key to the key with which it was encrypted.",
+                hint="Set vault_key, or vault_key_before, to the key with which it was encrypted.",
             ) from None
 
     def keyed(self, digest: str) -> str:
         """A hash, so that nobody who guesses what was hashed can find out without the key."""
         return hmac.digest(self._key, digest.encode(), "sha256").hex() if self._key else digest
+
+    def all_keyed(self, digest: str) -> tuple[str, ...]:
+        """The hashes by which it may be stored: that of the key, and that of the one before."""
+        return (self.keyed(digest), *(self._before.all_keyed(digest) if self._before else ()))

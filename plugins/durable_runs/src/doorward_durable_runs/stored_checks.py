@@ -24,15 +24,15 @@ async def stored_checks(loaded: Loaded, store: Store | None) -> AsyncIterator[St
     """Whether each stored run can be read to its end; and what earlier versions left in files. Changes nothing.
     Raises: StateError, ConfigError."""
     settings = getattr(loaded.config, "runs", None) or RunSettings()
-    key = loaded.config.vault_key.reveal if loaded.config.vault_key else None
-    if EarlierFiles(folder := loaded.state_folder() / "runs", key, settings.keep * 3600).any():
+    key, before = loaded.config.vault_keys
+    if EarlierFiles(folder := loaded.state_folder() / "runs", key, settings.keep * 3600, before).any():
         advice = "It is done at the first use; versions before cannot go on with them then. Copy the folder before."
         yield Stored(f"runs: the files in {folder} are taken over into the store", "migrated", advice)
     if store is None or not (records := await scan_all(store, TABLE)):
         return
     if key is not None and await store.get(SALTS, TABLE) is None:
         raise StateError("were stored without a `vault_key`", hint="Let them end under the configuration of before.")
-    runs, refused, why = StoreRuns(store, settings, key), 0, StateError("")
+    runs, refused, why = StoreRuns(store, settings, key, before=before), 0, StateError("")
     for record in records:
         try:
             await runs.show(Head.of(record.value).run)

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+import structlog
 from doorward import Call
 from doorward_durable_runs import STORED_RUNS
 from doorward_testing.samples import CONFIG, Weather
@@ -76,6 +77,31 @@ async def test_an_equal_program_is_stopped_before_it_writes(doorward_host: Any, 
         assert (await gate.services[STORED_RUNS].resume(run)).value == DONE
         assert api.made == ["Oslo", "Bergen", "Rome"]
         assert (await gate.execute(WRITES)).value == DONE
+
+
+@pytest.mark.slow
+async def test_an_equal_program_is_known_after_the_key_was_changed(doorward_host: Any, api: Api) -> None:
+    """The run that was cut off can be listed, shown and gone on with; then all that is new is of the new key. Who has not
+    given the one before is told at the start that nobody knows."""
+    old, new = "the old key, of many characters", "the new key, of many characters"
+    async with doorward_host.gateway(f'vault_key = "{old}"\n{ALWAYS}') as gate:
+        run = await api.cut_off(gate)
+    api.holds = False
+    with structlog.testing.capture_logs() as logged:
+        async with doorward_host.gateway(f'vault_key = "{new}"\n{ALWAYS}') as gate:
+            await gate.services[STORED_RUNS].journals.store.sweep()
+        assert [each["runs"] for each in logged if each["event"] == "stored_runs_unread"] == [1]
+    async with doorward_host.gateway(f'vault_key = "{new}"\nvault_key_before = "{old}"\n{ALWAYS}') as gate:
+        stored = gate.services[STORED_RUNS]
+        assert (await gate.execute(WRITES)).error.type == "RunInterrupted"
+        assert run in [each.given.run for each in await stored.journals.store.all()]
+        assert (await stored.journals.answer(run, again=True)) == 1
+        assert (await stored.resume(run)).value == DONE
+        assert api.made == ["Oslo", "Bergen", "Rome"]
+        assert (await gate.execute(READS)).ok
+        assert await stored.journals.store.unread() == 0
+    async with doorward_host.gateway(f'vault_key = "{old}"\n{ALWAYS}') as gate:
+        assert await gate.services[STORED_RUNS].journals.store.unread() > 1
 
 
 async def test_a_program_may_not_catch_that(doorward_host: Any, api: Api) -> None:

@@ -12,9 +12,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import anyio
-from doorward import Gateway, StateError
+from doorward import Gateway, StateError, log
 from doorward.engines import Conflict, Delete, Lease, Notify, Put, StaleLease, Store, scan_all
-from doorward_auth_kit import SharedVault
+from doorward_auth_kit import SharedVault, UnreadableEntry
 from pydantic_core import from_json, to_json
 
 TABLE, RESULTS, KEYS = "mcp answers", "mcp results", "mcp keys"
@@ -32,15 +32,23 @@ KEPT_SECONDS = 3600.0
 
 async def shared_key(gate: Gateway) -> bytes | None:
     """The key of what clients keep for us while they answer, where machines share a store: made once, and encrypted
-    there if there is a `vault_key`. `None` where none share it. Raises: StateError, ConfigError."""
+    there if there is a `vault_key`. One that this does not open is replaced: it is only for questions that wait, and
+    without it a gateway whose key was lost could never start again. `None` where none share it. Raises: StateError,
+    ConfigError."""
     if not getattr(gate.store, "distributed", False):
         return None
     made = secrets.token_hex(KEY_BYTES)
-    if (key := gate.config.vault_key) is not None:
-        vault = SharedVault(gate.store, key.reveal, STATES)
-        if not (text := await vault.load()):
-            await vault.adopt(made)
-            text = await vault.load()
+    key, before = gate.config.vault_keys
+    if key is not None:
+        vault = SharedVault(gate.store, key, STATES, before)
+        try:
+            if not (text := await vault.load()):
+                await vault.adopt(made)
+                text = await vault.load()
+        except UnreadableEntry as error:
+            hint = "Have all machines the same vault_key? Those with another one cannot take each other's answers."
+            log.warning("request_states_unread", why=error.message, hint=hint)
+            await vault.save(text := made)
         return bytes.fromhex(text or made)
     if (found := await gate.store.get(KEYS, STATES)) is None:
         with contextlib.suppress(Conflict):

@@ -64,7 +64,8 @@ class Journals:
 
         Raises: ConfigError if runs are to be durable in a store that does not last.
         """
-        settings, key = getattr(loaded.config, "runs", None) or RunSettings(), loaded.config.vault_key
+        settings = getattr(loaded.config, "runs", None) or RunSettings()
+        key, before = loaded.config.vault_keys
         if given is not None:
             return cls(given, settings)
         if settings.durable == "always" and not store.lasts:
@@ -74,7 +75,8 @@ class Journals:
         if not store.lasts and any(folder.glob("*.run")):
             why, hint = "the store ends with this process", "`pip install doorward-store-sqlite` brings one that lasts."
             log.warning("not_taken_over", path=str(folder), why=why, hint=hint)
-        return cls(StoreRuns(store, settings, key.reveal if key else None, folder if store.lasts else None), settings)
+        earlier = folder if store.lasts else None
+        return cls(StoreRuns(store, settings, key, earlier, before), settings)
 
     def new(self, program: Program) -> Journal | None:
         """The journal of a run that begins; `None` if nothing is stored of runs."""

@@ -34,9 +34,11 @@ class EarlierFiles:
     """The files of a folder, of which each is removed when it is taken over. What cannot be read stays for `keep`
     seconds, for it may be sealed with a key that comes back."""
 
-    def __init__(self, folder: Path, key: Callable[[], str] | None, keep: float) -> None:
+    def __init__(
+        self, folder: Path, key: Callable[[], str] | None, keep: float, before: Callable[[], str] | None = None
+    ) -> None:
         self._folder, self._keep = folder, keep
-        self._sealing = Sealing(key, folder / "salt", "runs", '; or set [runs] durable = "never"')
+        self._sealing = Sealing(key, folder / "salt", "runs", '; or set [runs] durable = "never"', before)
 
     def any(self) -> bool:
         """Whether there is one."""

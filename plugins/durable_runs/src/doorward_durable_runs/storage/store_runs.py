@@ -49,10 +49,15 @@ _RUN = re.compile(r"[0-9a-f]{16}")
 
 _HINT = "Tell the operator: can the store be written, and has its disk room?"
 
+_UNREAD_HINT = (
+    "Was vault_key changed? Set vault_key_before to the key that it was. Until then an agent that sends a program "
+    "again is not told what it had written."
+)
+
 
 class StoreRuns:
-    """A `RunStore` of any number of processes. `key` reveals the `vault_key`; `folder` has the files of versions before
-    this one."""
+    """A `RunStore` of any number of processes. `key` reveals the `vault_key`, `before` the one before that; `folder`
+    has the files of versions before this one."""
 
     def __init__(
         self,
@@ -60,10 +65,11 @@ class StoreRuns:
         settings: RunSettings,
         key: Callable[[], str] | None = None,
         folder: Path | None = None,
+        before: Callable[[], str] | None = None,
     ) -> None:
         self.store, self.settings, self.holder = store, settings, Holder(store)
-        self._key = key
-        self._earlier = None if folder is None else EarlierFiles(folder, key, settings.keep * 3600)
+        self._key, self._before = key, before
+        self._earlier = None if folder is None else EarlierFiles(folder, key, settings.keep * 3600, before)
         self._sealing: Sealing | None = None
         self._opening = asyncio.Lock()
         self._any = self._mended = False
@@ -146,7 +152,8 @@ class StoreRuns:
     async def equal(self, given: Given) -> list[StoredRun]:
         await self._ready()
         found: list[StoredRun] = []
-        records = await scan_all(self.store, TABLE, self._key_of(given).removesuffix(given.run))
+        prefixes = [each.removesuffix(given.run) for each in self._keys_of(given)]
+        records = [record for prefix in prefixes for record in await scan_all(self.store, TABLE, prefix)]
         living = await self._living(await off_loop(_heads, records))
         for each in records:
             with suppress(UnknownName, StateError):
@@ -174,6 +181,8 @@ class StoreRuns:
         if mends:
             await self._mend(placed, records)
             self._mended = True
+            if unread := (await off_loop(self._listed, records, ())).count(None):
+                log.warning("stored_runs_unread", runs=unread, hint=_UNREAD_HINT)
         for head, record in heads:
             with suppress(StateError):
                 held = self._is_held(head, living)
@@ -218,7 +227,7 @@ class StoreRuns:
             async with self._opening:
                 if self._sealing is None:
                     salt = await shared_salt(self.store, TABLE) if self._key is not None else b""
-                    sealing = Sealing(self._key, salt, "runs", '; or set [runs] durable = "never"')
+                    sealing = Sealing(self._key, salt, "runs", '; or set [runs] durable = "never"', self._before)
                     await off_loop(sealing.box, "programs")
                     self._sealing = sealing
                 if self._earlier is not None:
@@ -250,10 +259,10 @@ class StoreRuns:
         found, summary = await off_loop(_unpacked, entries, self.box(run), run)
         if summary is None or (principal is not None and summary.given.principal != principal):
             raise _unknown(run)
-        record = await self.store.get(TABLE, self._key_of(summary.given))
-        if record is None:
-            raise _unknown(run)  # whoever had it has just removed it
-        return replace(summary, holder=Head.of(record.value).holder), found, entries, record
+        for key in self._keys_of(summary.given):
+            if (record := await self.store.get(TABLE, key)) is not None:
+                return replace(summary, holder=Head.of(record.value).holder), found, entries, record
+        raise _unknown(run)  # whoever had it has just removed it
 
     async def _records(self, principal: str | None) -> Sequence[Record]:
         await self._ready()
@@ -316,9 +325,13 @@ class StoreRuns:
 
     def _key_of(self, given: Given) -> str:
         """The key of a run. Those of equal programs of a principal begin alike."""
+        return self._keys_of(given)[0]
+
+    def _keys_of(self, given: Given) -> Sequence[str]:
+        """The keys under which a run may be stored: one for each key that opens it."""
         assert self._sealing is not None
-        program = digest(given.code, given.language, given.params, *given.argv)
-        return f"{_whose(given.principal)}-{self._sealing.box('programs').keyed(program)[:12]}-{given.run}"
+        hashes = self._sealing.box("programs").all_keyed(digest(given.code, given.language, given.params, *given.argv))
+        return [f"{_whose(given.principal)}-{program[:12]}-{given.run}" for program in hashes]
 
 
 class _Held:
