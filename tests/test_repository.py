@@ -97,6 +97,7 @@ BUILT_ON = {
         "doorward-pins",
         "doorward-policy-rules",
     ],
+    "containers": ["doorward-jail"],
     "embed": ["doorward-mcp-server", "doorward-mcp-upstream"],
     "http": ["doorward-json"],
     "jail": ["doorward-json"],

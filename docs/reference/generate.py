@@ -44,7 +44,7 @@ MODULES = (
 )
 LIBRARIES = (
     *("doorward_cli", "doorward_testing", "doorward_observers", "doorward_http", "doorward_text"),
-    *("doorward_auth_kit", "doorward_jail", "doorward_json", "doorward_embed"),
+    *("doorward_auth_kit", "doorward_containers", "doorward_jail", "doorward_json", "doorward_embed"),
 )
 BUILT_ON = ("doorward_mcp_server", "doorward_mcp_upstream")
 """Plugins on which others are built, and which nobody else imports: stubs alone."""

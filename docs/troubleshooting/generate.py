@@ -61,7 +61,7 @@ LOG = Page("log.md", "Lines of the log", "Warnings that `doorward serve` writes 
 PAGES = (PROGRAMS, SERVERS, CREDENTIALS, CONFIGURATION, SANDBOXES, CLIENTS, AUTHORS, LOG)
 
 _BY_FOLDER = {
-    r"libs/jail|plugins/sandbox_": SANDBOXES,
+    r"libs/(jail|containers)|plugins/sandbox_": SANDBOXES,
     r"libs/auth_kit|plugins/auth_|plugins/secrets": CREDENTIALS,
     r"plugins/cli$": CONFIGURATION,
     r"plugins/(mcp_server|clients)$": CLIENTS,

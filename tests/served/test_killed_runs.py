@@ -20,12 +20,10 @@ from typing import Any, Literal
 import pytest
 import tomli_w
 from click.testing import CliRunner
+from doorward_containers import Engine, EngineAddress, sweep
 from doorward_durable_runs.command import runs as runs_command
 from doorward_durable_runs.journal.replay import StoredJournal
 from doorward_durable_runs.storage.store_runs import StoreRuns
-from doorward_sandbox_docker import DockerSettings
-from doorward_sandbox_docker.engine import Engine
-from doorward_sandbox_docker.owner import sweep
 
 from .killed_programs import HEAD, Made, made
 from .killed_runs import ONCE, Asked, Counting, configured, counting, is_written
@@ -486,5 +484,5 @@ def test_so_they_do_in_docker(tmp_path: Path, engine: Any) -> None:
     check_programs(tmp_path, IN_JAILS, f'executor = "docker"\n{settings}')
     if not engine.empty():  # a gateway was killed while the engine still made a container: the next gateway removes it
         assert {container["State"]["Status"] for container in engine.containers()} == {"created"}
-        Engine(DockerSettings(**engine.settings())).wait(sweep)
+        Engine(EngineAddress(engine.host)).wait(lambda client: sweep(client, "sandbox"))
         assert engine.empty(2)

@@ -47,7 +47,7 @@ async def test_no_engine(executing: Any, tmp_path: Path) -> None:
 
 async def test_no_engine_anywhere(executing: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no socket answers, it says what to install."""
-    import doorward_sandbox_docker.engine as module
+    import doorward_containers.engine as module
 
     for name in ("DOCKER_HOST", "DOCKER_CONTEXT"):
         monkeypatch.delenv(name, raising=False)
@@ -67,7 +67,7 @@ def short() -> Iterator[Path]:
 
 async def test_the_engine_is_found(engine: Any, executing: Any, short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By DOCKER_HOST, by the Docker context in use, and by the sockets at which engines listen, in this order."""
-    from doorward_sandbox_docker.engine import place, sockets
+    from doorward_containers import EngineAddress, place, sockets
 
     monkeypatch.setenv("HOME", str(short))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(short / "run"))
@@ -84,7 +84,7 @@ async def test_the_engine_is_found(engine: Any, executing: Any, short: Path, mon
         with socket.socket(socket.AF_UNIX) as listening:
             listening.bind(theirs)
             listening.listen()
-            assert place(DockerSettings())["base_url"] == f"unix://{theirs}"
+            assert place(EngineAddress())["base_url"] == f"unix://{theirs}"
 
     import hashlib
 
@@ -93,7 +93,7 @@ async def test_the_engine_is_found(engine: Any, executing: Any, short: Path, mon
     folder.mkdir(parents=True)
     (folder / "meta.json").write_text(json.dumps(about))
     (short / ".docker/config.json").write_text('{"currentContext": "mine"}')
-    assert place(DockerSettings())["base_url"].endswith(engine.at)
+    assert place(EngineAddress())["base_url"].endswith(engine.at)
 
 
 def answers(path: str) -> bool:
@@ -104,7 +104,7 @@ def answers(path: str) -> bool:
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="root can become somebody who may not")
 def test_a_socket_that_may_not_be_used(short: Path) -> None:
     """It says so, and how that is allowed."""
-    from doorward_sandbox_docker.engine import Engine
+    from doorward_containers import Engine, EngineAddress
 
     at = short / "docker.sock"
     with socket.socket(socket.AF_UNIX) as listening:
@@ -113,9 +113,9 @@ def test_a_socket_that_may_not_be_used(short: Path) -> None:
         at.chmod(0o600)
         short.chmod(0o755)
         reads, writes = os.pipe()
-        engine = Engine(DockerSettings(host=f"unix://{at}"))
+        engine = Engine(EngineAddress(f"unix://{at}"))
         with contextlib.suppress(ExecutorError):
-            Engine(DockerSettings(host="unix:///none")).wait(lambda client: None)  # what it imports, it imports as root
+            Engine(EngineAddress("unix:///none")).wait(lambda client: None)  # what it imports, it imports as root
         if (pid := os.fork()) == 0:
             os.setresuid(65534, 65534, 65534)
             try:

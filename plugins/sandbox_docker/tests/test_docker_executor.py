@@ -336,9 +336,9 @@ def states(engine: Any) -> set[str]:
 async def test_orphans_are_swept(engine: Any, executing: Any) -> None:
     """What a dead gateway of this machine left is removed before the first run; what may be somebody's is left
     alone."""
-    from doorward_sandbox_docker.owner import labels
+    from doorward_containers import labels
 
-    mine = labels()
+    mine = labels("sandbox")
     with subprocess.Popen(["true"]) as gone:
         gone.wait()
     given = {

@@ -21,8 +21,9 @@ from doorward_sandbox_docker.settings import DockerSettings
 
 if TYPE_CHECKING:
     from docker import APIClient
+    from doorward_containers import Container
 
-    from doorward_sandbox_docker.container import Container, Image
+    from doorward_sandbox_docker.container import Image
 
 
 class DockerExecutor(JailExecutor[DockerSettings]):
@@ -31,14 +32,16 @@ class DockerExecutor(JailExecutor[DockerSettings]):
     Settings = DockerSettings
 
     def __init__(self, context: PluginContext[DockerSettings]) -> None:
-        from doorward_sandbox_docker.engine import Engine
+        from doorward_containers import Engine
+
+        from doorward_sandbox_docker.engine import address
         from doorward_sandbox_docker.image import named
 
         super().__init__(context)
         self.settings = self.settings.model_copy(update={"image": named(self.settings)})
         if self.settings.mode == "cold":
             self.settings = self.settings.model_copy(update={"pool": 0})
-        self._engine = Engine(self.settings)
+        self._engine = Engine(address(self.settings))
         self._image: Image | None = None
         self._profile = ""
         self._podman = False
@@ -73,8 +76,10 @@ class DockerExecutor(JailExecutor[DockerSettings]):
 
     async def start(self, command: Sequence[str], limits: Limits) -> Isolated:
         """A new container that runs the command. Raises: ExecutorError."""
+        from doorward_containers import start
+
         from doorward_sandbox_docker.account import Account
-        from doorward_sandbox_docker.container import options, start
+        from doorward_sandbox_docker.container import hold, options
 
         image = await self._prepared()
         asked = options(self.settings, image, command, limits, self._profile, podman=self._podman)
@@ -99,7 +104,7 @@ class DockerExecutor(JailExecutor[DockerSettings]):
             unwrap=container.unwrap,
             account=lambda pid: account,
             more_memory=_files_count(limits.memory_bytes, int(self.settings.scratch)) if self._held else "",
-            loaded=lambda: container.hold(limits.memory_bytes),
+            loaded=lambda: hold(container, limits.memory_bytes),
             config=config,
         )
 
@@ -136,10 +141,12 @@ class DockerExecutor(JailExecutor[DockerSettings]):
             return self._image
 
     def _prepare(self, client: APIClient) -> Image:
-        from doorward_sandbox_docker.image import checked, is_podman
-        from doorward_sandbox_docker.owner import sweep
+        from doorward_containers import is_podman, sweep
 
-        sweep(client)
+        from doorward_sandbox_docker.container import KIND
+        from doorward_sandbox_docker.image import checked
+
+        sweep(client, KIND)
         image = checked(client, self.settings)
         self._profile = docker_profile()
         self._podman = is_podman(client.version())

@@ -12,8 +12,7 @@ from doorward import ExecutorError
 
 if TYPE_CHECKING:
     from docker import APIClient
-
-    from doorward_sandbox_docker.engine import Engine
+    from doorward_containers import Engine
 
 _CGROUPS = Path("/sys/fs/cgroup")
 _COUNTS = {

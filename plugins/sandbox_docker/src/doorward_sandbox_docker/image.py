@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from doorward import ExecutorError
+from doorward_containers import ULIMITS, is_podman, place, remove
 
-from doorward_sandbox_docker.container import ULIMITS, Image, remove
-from doorward_sandbox_docker.engine import BUILD, place
+from doorward_sandbox_docker.container import Image
+from doorward_sandbox_docker.engine import BUILD, address
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -237,8 +238,8 @@ def described(client: APIClient, settings: DockerSettings) -> list[str]:
     kind = "Podman" if is_podman(version) else "Docker"
     rootless = any("rootless" in option for option in info.get("SecurityOptions") or ())
     told = [
-        f"{kind} {version['Version']} at {place(settings)['base_url']}, {'rootless' if rootless else 'as root'}, "
-        f"{info['OperatingSystem']}"
+        f"{kind} {version['Version']} at {place(address(settings))['base_url']}, "
+        f"{'rootless' if rootless else 'as root'}, {info['OperatingSystem']}"
     ]
     told.append(
         f"runtime {settings.runtime or info.get('DefaultRuntime') or 'of the engine'}, cgroup "
@@ -262,10 +263,6 @@ def described(client: APIClient, settings: DockerSettings) -> list[str]:
 
 
 _HELD = {"MemoryLimit": "memory", "PidsLimit": "processes", "CpuCfsQuota": "CPU"}
-
-
-def is_podman(version: Mapping[str, Any]) -> bool:
-    return any("Podman" in part.get("Name", "") for part in version.get("Components") or ())
 
 
 def _seconds(moment: str) -> float:

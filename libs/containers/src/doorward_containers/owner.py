@@ -35,10 +35,10 @@ def _place() -> str:
         return platform.node()
 
 
-def labels() -> dict[str, str]:
-    """The labels of a container that this process owns."""
+def labels(kind: str) -> dict[str, str]:
+    """The labels of a container of this kind that this process owns."""
     pid = os.getpid()
-    return {LABEL: "sandbox", _PLACE: _place(), _PID: str(pid), _STARTED: start_time(pid)}
+    return {LABEL: kind, _PLACE: _place(), _PID: str(pid), _STARTED: start_time(pid)}
 
 
 def orphaned(container: Mapping[str, Any]) -> bool:
@@ -53,12 +53,15 @@ def orphaned(container: Mapping[str, Any]) -> bool:
     return not may_run(int(pid), about.get(_STARTED, ""))
 
 
-def sweep(client: APIClient) -> int:
-    """Remove the containers of dead gateways. Returns: how many. Containers end by themselves with their gateway: this
-    is for those that were never started, and for those that an engine lost track of in a crash."""
+def sweep(client: APIClient, kind: str) -> int:
+    """Remove the containers of this kind whose gateways are dead. Returns: how many.
+
+    Containers end by themselves with their gateway: this is for those that were never started, that go on without
+    their input, or that an engine lost track of in a crash.
+    """
     from docker.errors import APIError
 
-    found = [one for one in client.containers(all=True, filters={"label": f"{LABEL}=sandbox"}) if orphaned(one)]
+    found = [one for one in client.containers(all=True, filters={"label": f"{LABEL}={kind}"}) if orphaned(one)]
     for one in found:
         with contextlib.suppress(APIError):
             client.remove_container(one["Id"], force=True, v=True)
