@@ -9,8 +9,8 @@ _EXPORTS = Exports(
             "HasBaseUrl HasHookspecs HasIdempotencyKey HasOrigins HasPackages HasPaths HasReady HasSettings "
             "HasSlots HasUrl HasWait HasWorkingFolder KnownNames OffersFunctions ReadsPrograms SupportsBuild "
             "SupportsClose SupportsFilledParameters SupportsFlush SupportsLogin SupportsLoginCheck SupportsLogout "
-            "SupportsMachineCheck SupportsOpen SupportsServerCheck TellsChanges TellsLayout TellsLogin TellsRequests "
-            "TellsUpstreams"
+            "SupportsMachineCheck SupportsOpen SupportsServerCheck TellsApps TellsChanges TellsLayout TellsLogin "
+            "TellsRequests TellsUpstreams"
         ),
     },
 )

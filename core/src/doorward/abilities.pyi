@@ -24,6 +24,7 @@ from doorward.model.drivers import SupportsLogout as SupportsLogout
 from doorward.model.drivers import SupportsMachineCheck as SupportsMachineCheck
 from doorward.model.drivers import SupportsOpen as SupportsOpen
 from doorward.model.drivers import SupportsServerCheck as SupportsServerCheck
+from doorward.model.drivers import TellsApps as TellsApps
 from doorward.model.drivers import TellsChanges as TellsChanges
 from doorward.model.drivers import TellsLayout as TellsLayout
 from doorward.model.drivers import TellsLogin as TellsLogin
@@ -56,6 +57,7 @@ __all__ = [
     "SupportsMachineCheck",
     "SupportsOpen",
     "SupportsServerCheck",
+    "TellsApps",
     "TellsChanges",
     "TellsLayout",
     "TellsLogin",

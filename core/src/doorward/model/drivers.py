@@ -207,6 +207,16 @@ class TellsUpstreams(Protocol):
 
 
 @runtime_checkable
+class TellsApps(Protocol):
+    """A source class that says with which interface (an MCP App) clients may show the answers of a function: its `ui://`
+    URI at the server, "" if there is none. Its `offers` have a function `apps/read` for such a URI, whose value is
+    `{"html", "csp", "border"?}`."""
+
+    @staticmethod
+    def app(settings: Any, function: Function) -> str: ...
+
+
+@runtime_checkable
 class TellsLayout(Protocol):
     """A store that says of which version its tables are (0: there are none), and which version it makes of them at its
     first use, and changes nothing for that. Raises: StateError if it cannot use them."""

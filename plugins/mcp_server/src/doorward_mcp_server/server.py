@@ -19,7 +19,7 @@ from mcp.server.caching import CacheHint
 from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 
-from doorward_mcp_server import guides, resources, tasks
+from doorward_mcp_server import apps, guides, resources, tasks
 from doorward_mcp_server.changes import ChangeNotifier, advertise
 from doorward_mcp_server.other_machines import shared_key
 from doorward_mcp_server.plugin_tools import Additions, of_plugin
@@ -67,11 +67,15 @@ def build(gate: Gateway, changes: ChangeNotifier | None = None, key: bytes | Non
     if key is not None:
         tools.suspended.share(gate.store, key)
     changes.offered = tools.offered
+    pages = apps.Apps(gate, tools.exposed)
 
     async def list_tools(ctx: Any, params: Any) -> t.ListToolsResult:
         changes.remember(ctx)
+        found = await tools.listed(principal_of(ctx))
+        if apps.declared(ctx) and pages.there():
+            found = pages.shown(found, principal_of(ctx))
         ttl = CHANGING_TTL_MS if any(gate.servers.exposing()) else _LISTS.ttl_ms
-        return t.ListToolsResult(tools=await tools.listed(principal_of(ctx)), ttl_ms=ttl)
+        return t.ListToolsResult(tools=found, ttl_ms=ttl)
 
     async def call_tool(ctx: Any, params: t.CallToolRequestParams) -> Any:
         return await tools.call(ctx, params)
@@ -87,6 +91,8 @@ def build(gate: Gateway, changes: ChangeNotifier | None = None, key: bytes | Non
 
     async def read_resource(ctx: Any, params: t.ReadResourceRequestParams) -> Any:
         uri = str(params.uri)
+        if apps.declared(ctx) and (page := await pages.read(uri, principal_of(ctx))) is not None:
+            return page
         if not uri.startswith(resources.OWN_PREFIX) and (raw := additions.resource(uri)) is not None:
             return await told(f"the resource {uri}", raw.read, ctx, uri)
         return await resources.read(gate, uri, principal_of(ctx))
@@ -114,12 +120,14 @@ def build(gate: Gateway, changes: ChangeNotifier | None = None, key: bytes | Non
             raise MCPError(t.INTERNAL_ERROR, in_a_line(error)) from None
 
     async def instructed(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
-        """Give each principal instructions of its own: the SDK has one text for all."""
+        """Give each principal instructions of its own, and say whether there are interfaces now: the SDK has one text
+        for all, and for ever."""
         answer = await call_next(ctx)
-        if ctx.method in ("initialize", "server/discover") and (
-            text := guides.instructions(gate, tools.exposed.tools(principal_of(ctx)), principal_of(ctx))
-        ):
-            answer["instructions"] = text
+        if ctx.method in ("initialize", "server/discover"):
+            if text := guides.instructions(gate, tools.exposed.tools(principal_of(ctx)), principal_of(ctx)):
+                answer["instructions"] = text
+            if pages.there():
+                answer["capabilities"].setdefault("extensions", {})[apps.EXTENSION] = {}
         return answer
 
     @contextlib.asynccontextmanager

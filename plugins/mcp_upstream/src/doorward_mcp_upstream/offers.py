@@ -9,6 +9,7 @@ from typing import Any
 from doorward import Call, Function, ServerError
 from doorward.values import aside
 
+from doorward_mcp_upstream import apps
 from doorward_mcp_upstream.tools import results
 from doorward_mcp_upstream.upstream import Upstream
 
@@ -50,6 +51,14 @@ FUNCTIONS = (
         {"type": "object", "properties": {"description": _TEXT, "messages": _ENTRIES}},
         {"name": _TEXT, "arguments": {"type": "object", "additionalProperties": _TEXT, "default": {}}},
         "name",
+    ),
+    _function(
+        "read_app",
+        apps.READ,
+        "The page of a tool's interface (MCP Apps), for clients that show it",
+        {"type": "object", "properties": {"html": _TEXT}},
+        {"uri": _TEXT},
+        "uri",
     ),
 )
 

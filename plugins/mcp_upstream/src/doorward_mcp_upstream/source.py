@@ -14,14 +14,14 @@ from doorward import Call, Compiled, Function, InvalidArguments, ServerContext, 
 from doorward.administration import starts_doorward
 from doorward.values import aside, in_a_line
 
-from doorward_mcp_upstream import offers
+from doorward_mcp_upstream import apps, offers
 from doorward_mcp_upstream.connections.settings import MCPSettings
 from doorward_mcp_upstream.tools import files, functions, results
 from doorward_mcp_upstream.tools.documents import digest
 from doorward_mcp_upstream.tools.text import line, prose
 from doorward_mcp_upstream.upstream import Listing, Opener, Upstream
 
-_FORM = 2
+_FORM = 3
 """Goes up when the same tools become other functions, so that they are compiled again."""
 
 
@@ -72,6 +72,8 @@ class MCP:
         if self._starts_itself:
             raise self._refused()
         listing = await self._upstream.listing(era=function.data.get("era", ""), principal=call.principal)
+        if function.id == apps.READ and not function.data:
+            return await apps.perform(call, self._upstream, self._settings, listing)
         if not function.data:
             return await offers.perform(call, self._upstream, listing.capabilities)
         name = function.data["tool"]
@@ -99,6 +101,11 @@ class MCP:
             raise InvalidArguments(f"{function.qualified} calls no tool")
         given = {function.names.get(key, key): value for key, value in arguments.items()}
         return "tools/call", function.id, json.dumps(files.sent(given, function.parameters)).encode()
+
+    @staticmethod
+    def app(settings: MCPSettings, function: Function) -> str:
+        """See `doorward.abilities.TellsApps`."""
+        return str(function.data.get("app", "")) if settings.apps else ""
 
     async def close(self) -> None:
         await self._upstream.close()
@@ -152,6 +159,8 @@ class MCP:
 
 def _fingerprint(listing: Listing) -> str:
     hashes = [functions.fingerprint(tool) for tool in listing.tools]
-    texts = [[tool.get(key) for key in ("name", "title", "description")] for tool in listing.tools]
+    texts = [
+        [*(tool.get(key) for key in ("name", "title", "description")), functions.app_of(tool)] for tool in listing.tools
+    ]
     about = [listing.era, listing.instructions, listing.server, listing.capabilities]
     return digest([_FORM, hashes, texts, len(listing.skipped), *about])

@@ -12,6 +12,8 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, field_validator, mo
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """The name of a header (RFC 9110 section 5.6.2)."""
+_ORIGIN = re.compile(r"(?:https|wss)://(?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)+(?::[0-9]{1,5})?")
+"""Where a page may be allowed to reach to. It becomes part of a Content-Security-Policy."""
 _PROTOCOL_HEADERS = {
     "accept",
     "connection",
@@ -36,7 +38,21 @@ class SessionSettings(Settings):
         300.0, description="Seconds without a call after which the server is disconnected; 0: never"
     )
     sampling: bool = Field(False, description="Pass requests of the server to use the client's model on to the client")
+    apps: bool = Field(
+        False, description="Pass the interfaces of its exposed tools on to clients that show such (MCP Apps)"
+    )
+    app_domains: list[str] = Field(
+        [], description="Origins that these pages may reach, of those that they ask for: `https://cdn.example.com`"
+    )
     allow_self: bool = Field(False, description="Allow an entry that starts or reaches Doorward itself")
+
+    @field_validator("app_domains")
+    @classmethod
+    def _origins(cls, value: list[str]) -> list[str]:
+        for origin in value:
+            if not _ORIGIN.fullmatch(origin):
+                raise ValueError(f"{origin!r} is no origin such as https://cdn.example.com or https://*.example.com")
+        return value
 
 
 class MCPSettings(SessionSettings):

@@ -41,6 +41,9 @@ WRAPPERS = {"result": "", "content": "string", "text": "string"}
 """Properties that only wrap the value, where they are an output schema's only ones, by the type that they must have:
 frameworks wrap in `result` what is no object, and servers that answer a text repeat it as `content` or `text`."""
 
+_APP_URI = re.compile(r"ui://[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,99}(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,99}){0,8}")
+"""URIs of interfaces that are passed on: no part of one begins with a dot, or has to be encoded."""
+
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint")
 
 
@@ -82,6 +85,14 @@ def fingerprint(tool: Mapping[str, Any]) -> str:
         return ""
 
 
+def app_of(tool: Mapping[str, Any]) -> str:
+    """The URI of the interface of a tool, as listed; "" if it has none that is passed on."""
+    meta = tool.get("_meta")
+    ui = meta.get("ui") if isinstance(meta, Mapping) else None
+    uri = ui.get("resourceUri") if isinstance(ui, Mapping) else None
+    return uri if isinstance(uri, str) and _APP_URI.fullmatch(uri) else ""
+
+
 def _name(tool: Any) -> str:
     name = tool.get("name") if isinstance(tool, Mapping) else None
     if not isinstance(name, str) or not name.strip():
@@ -120,7 +131,9 @@ def _function(server: str, name: str, tool: Mapping[str, Any], schemas: Schemas,
         names=originals,
         open=arguments["additionalProperties"] is False
         and tool["inputSchema"].get("additionalProperties") is not False,
-        data={"tool": id, "era": era, "schema": promise, **({"wrapped": wrapped} if wrapped else {})},
+        data={"tool": id, "era": era, "schema": promise}
+        | ({"wrapped": wrapped} if wrapped else {})
+        | ({"app": app} if (app := app_of(tool)) else {}),
     )
 
 
