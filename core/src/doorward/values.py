@@ -12,6 +12,7 @@ _EXPORTS = Exports(
         "data.quoting": "in_a_line quoted status",
         "data.wording": "first_sentence",
         "host.loopback": "is_loopback",
+        "host.proxies": "known_proxy not_by_proxy",
         "model.calls": "effect if_repeated",
         "model.names": "is_plain python_name unique_names",
         "secrets.detection": "found_tokens",

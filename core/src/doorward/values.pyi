@@ -11,6 +11,8 @@ from doorward.data.quoting import quoted as quoted
 from doorward.data.quoting import status as status
 from doorward.data.wording import first_sentence as first_sentence
 from doorward.host.loopback import is_loopback as is_loopback
+from doorward.host.proxies import known_proxy as known_proxy
+from doorward.host.proxies import not_by_proxy as not_by_proxy
 from doorward.model.calls import effect as effect
 from doorward.model.calls import if_repeated as if_repeated
 from doorward.model.names import is_plain as is_plain
@@ -32,6 +34,8 @@ __all__ = [
     "is_hidden_header",
     "is_loopback",
     "is_plain",
+    "known_proxy",
+    "not_by_proxy",
     "python_name",
     "quoted",
     "shown_headers",

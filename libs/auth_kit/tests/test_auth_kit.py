@@ -37,6 +37,7 @@ from doorward_auth_kit import (
     entry,
     exchange,
     fetched_auth,
+    plain_client,
     renewal,
     vault,
 )
@@ -378,6 +379,21 @@ async def test_exchange(server: Server) -> None:
             await exchange(http, httpx2.Request("GET", f"http://me:pw@{nobody}/?token=secret"))
         assert "pw" not in str(caught.value)
         assert "Error" not in str(caught.value)
+
+
+async def test_a_plain_client_has_no_proxy_for_this_machine(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Passwords, and the keys of an issuer, go there by plain http. A proxy that is none is told without its password."""
+    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{reserve_port()}")
+    monkeypatch.setenv("NO_PROXY", "")
+    async with plain_client(server.url) as client:
+        assert (await exchange(client, httpx2.Request("GET", server.url))).status_code
+        with pytest.raises(ServerError, match="cannot be reached"):
+            await exchange(client, httpx2.Request("GET", "http://api.example/"))
+    for bad, said in (("ftp://joe:s3cret@x", "is no URL"), ("socks5://joe:s3cret@x", "socksio")):
+        monkeypatch.setenv("HTTP_PROXY", bad)
+        with pytest.raises(ConfigError, match=said) as caught:
+            plain_client()
+        assert "s3cret" not in str(caught.value)
 
 
 def keyed(folder: Path, key: str = "a key of any length") -> Vault:

@@ -11,8 +11,9 @@ from typing import Any
 
 import httpx2
 import pytest
-from doorward import LimitExceeded, ServerError
+from doorward import DoorwardError, LimitExceeded, ServerError
 from doorward_mcp_upstream.upstream import Upstream
+from doorward_testing import reserve_port
 
 from .conftest import Listening, Upstreams, text_of
 
@@ -212,6 +213,22 @@ async def test_headers_and_credentials_go_along_and_parameters_that_belong_in_he
     await upstream.request("resources/read", {"uri": "notes://ä"})
     headers, _ = recorder.seen[-1][2:]
     assert (headers["mcp-method"], headers["mcp-name"]) == ("resources/read", "=?base64?bm90ZXM6Ly/DpA==?=")
+
+
+async def test_no_proxy_for_this_machine(
+    upstreams: Upstreams, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Credentials may go there by plain http, because nobody can read that; whatever NO_PROXY says. A proxy that is none
+    is told without its password."""
+    monkeypatch.setenv("NO_PROXY", "")
+    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{reserve_port()}")
+    recorder.answer = modern
+    assert await tool(upstreams(url=recorder.url), "echo", r="eu") == "hello"
+    for bad in ("ftp://joe:s3cret@x", "socks5://joe:s3cret@x", "http://joe:s3cret@[::1"):
+        monkeypatch.setenv("HTTP_PROXY", bad)
+        with pytest.raises(DoorwardError, match="the proxy that HTTP_PROXY") as caught:
+            await upstreams(url="http://api.example/mcp").listing()
+        assert "s3cret" not in f"{caught.value} {caught.value.hint}"
 
 
 async def test_tools_are_listed_again_when_headers_do_not_fit_them(upstreams: Upstreams, recorder: Recorder) -> None:

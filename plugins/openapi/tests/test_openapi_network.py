@@ -305,6 +305,18 @@ async def test_openapi_a_proxy_that_is_none(
     assert "s3cret" not in f"{raised.value} {raised.value.hint}"
 
 
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
+async def test_openapi_no_proxy_for_this_machine(
+    api: Any, operation: Any, upstream: Any, monkeypatch: Any, name: str
+) -> None:
+    """Credentials may go there by plain http, because nobody can read that; whatever NO_PROXY says."""
+    monkeypatch.setenv("ALL_PROXY", f"http://127.0.0.1:{reserve_port()}")
+    monkeypatch.setenv("NO_PROXY", "")
+    made = await api(operation(), base_url=upstream.url.replace("127.0.0.1", name), auth=Bearer())
+    await made.call("op")
+    assert [seen["path"] for seen in upstream.seen] == ["/x"]
+
+
 @pytest.mark.parametrize(
     "place", ["http://169.254.169.254/latest", "http://10.0.0.1/", "http://localhost:1/", "http://[::1]/"]
 )

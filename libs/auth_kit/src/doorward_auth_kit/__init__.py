@@ -13,7 +13,7 @@ from __future__ import annotations
 from doorward.values import is_loopback
 
 from doorward_auth_kit.credential_home import CredentialHome, parsed, place
-from doorward_auth_kit.exchange import EXCHANGE_SECONDS, exchange
+from doorward_auth_kit.exchange import EXCHANGE_SECONDS, exchange, plain_client
 from doorward_auth_kit.fetched_auth import FetchedAuth
 from doorward_auth_kit.renewal import Backoff, Credential, Renewal, due
 from doorward_auth_kit.shared_vault import SharedVault
@@ -39,6 +39,7 @@ __all__ = [
     "key_of",
     "parsed",
     "place",
+    "plain_client",
     "seal",
     "signed",
     "unseal",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import re
+from typing import Any
 
 import anyio
 import httpx2
 from doorward import LoginRefused, ServerError
+from doorward.values import known_proxy, not_by_proxy
 
 from doorward_auth_kit.credential_home import place
 
@@ -19,6 +21,13 @@ UNREACHABLE_HINT = "Is it up, and is its address right?"
 """The hint of a provider that cannot be reached."""
 _TEXT = re.compile(r"(?i)utf-?(8|16|32)|(us-)?ascii|iso-8859-\d+|windows-\d+|shift_jis|euc-(jp|kr)|gb\w+|big5|koi8-\w")
 """Charsets that are decoded. Some of Python's other codecs take quadratic time, and some are not for text."""
+
+
+def plain_client(*urls: str, **more: Any) -> httpx2.AsyncClient:
+    """A client for exchanges with these places, by the proxies of the environment, but for those on this machine.
+    `more` is for the client. Raises: ConfigError if the environment names a proxy that is none."""
+    with known_proxy():
+        return httpx2.AsyncClient(mounts=not_by_proxy(*urls), **more)
 
 
 async def exchange(client: httpx2.AsyncClient, request: httpx2.Request) -> httpx2.Response:

@@ -11,8 +11,8 @@ from typing import Any, NoReturn, cast
 
 import httpcore2
 import httpx2
-from doorward import ConfigError
 from doorward.tracing import CallTrace, current_trace
+from doorward.values import is_loopback, known_proxy
 
 from doorward_http.answer import Headers, HttpAnswer
 from doorward_http.connections import Origin, Stream
@@ -155,15 +155,10 @@ class HttpEngine:
             max_keepalive_connections=MAX_IDLE_CONNECTIONS,
             keepalive_expiry=MAX_IDLE_SECONDS,
         )
-        try:
+        with known_proxy():
             if (httpx2.URL(proxy).port or 1) > 65535:
                 raise ValueError("no port")
             return httpx2.AsyncHTTPTransport(proxy=proxy, http2=self._http2, limits=limits)
-        except ImportError:
-            what, hint = "needs the package socksio, which is not installed", "Run `pip install socksio`."
-        except (ValueError, httpx2.InvalidURL):  # without its text: it may have a password
-            what, hint = "is no URL of a proxy", "Write it as http://HOST:PORT."
-        raise ConfigError(f"the proxy that HTTP_PROXY, HTTPS_PROXY or ALL_PROXY names {what}", hint=hint)
 
 
 class _Answer(HttpAnswer):
@@ -265,7 +260,10 @@ def _target(url: str, start: int) -> bytes:
 
 
 def _proxy(url: httpx2.URL) -> str | None:
-    """The proxy that the environment names for a URL."""
+    """The proxy that the environment names for a URL. None for this machine: credentials go there by plain http, which
+    nobody is to read, and the proxy would take its own loopback for it."""
+    if is_loopback(url.host):
+        return None
     proxies = urllib.request.getproxies()
     found = proxies.get(url.scheme) or proxies.get("all")
     if not found or urllib.request.proxy_bypass(url.host):

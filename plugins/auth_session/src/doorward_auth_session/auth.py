@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import anyio
 import httpx2
 from doorward import ServerError, log
-from doorward_auth_kit import Backoff, FetchedAuth, Renewal, exchange
+from doorward_auth_kit import Backoff, FetchedAuth, Renewal, exchange, plain_client
 
 from doorward_auth_session import cookies
 from doorward_auth_session.login import Login, fields
@@ -73,7 +73,7 @@ class SessionAuth(FetchedAuth[OpenSession]):
         status = 0
         with anyio.move_on_after(LOGOUT_SECONDS):
             try:
-                async with httpx2.AsyncClient(cookies=cookies.none()) as client:
+                async with plain_client(str(url), cookies=cookies.none()) as client:
                     request = client.build_request(self._context.settings.logout_method, url)
                     opened.put(request)
                     status = (await exchange(client, request)).status_code

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 from doorward import LoginRefused, ServerError, Template
 from doorward.values import quoted
-from doorward_auth_kit import exchange, place
+from doorward_auth_kit import exchange, place, plain_client
 
 from doorward_auth_session import answers, cookies
 from doorward_auth_session.csrf import USUAL, inputs
@@ -49,7 +49,7 @@ class Login:
 
     async def __call__(self) -> OpenSession:
         """Log in. Raises: LoginRefused, ServerError."""
-        async with httpx2.AsyncClient(cookies=cookies.none()) as client:
+        async with plain_client(str(self._urls.login), cookies=cookies.none()) as client:
             opened = OpenSession(self._context, self._urls)
             if self._settings.wants_csrf:
                 await self._page(client, opened)

@@ -18,7 +18,7 @@ import anyio
 import httpx2
 from doorward import Refused, ServerError
 from doorward.values import is_loopback
-from doorward_auth_kit import exchange
+from doorward_auth_kit import exchange, plain_client
 
 if TYPE_CHECKING:
     from doorward_console.settings import ConsoleOAuthSettings
@@ -106,7 +106,7 @@ class OAuthSignIn:
         if secret:
             both = f"{quote(self._settings.client_id, safe='')}:{quote(secret, safe='')}"
             headers["Authorization"] = f"Basic {base64.b64encode(both.encode()).decode()}"
-        async with httpx2.AsyncClient() as client:
+        async with plain_client(self.issuer) as client:
             request = client.build_request("POST", metadata["token_endpoint"], data=fields, headers=headers)
             answer = await exchange(client, request)
         if answer.status_code != 200:
@@ -156,7 +156,7 @@ class OAuthSignIn:
             f"{self.issuer.rstrip('/')}/.well-known/openid-configuration",
             f"{parts.scheme}://{parts.netloc}/.well-known/oauth-authorization-server{path}",
         ]
-        async with httpx2.AsyncClient() as client:
+        async with plain_client(self.issuer) as client:
             for place in places:
                 answer = await exchange(
                     client, client.build_request("GET", place, headers={"Accept": "application/json"})

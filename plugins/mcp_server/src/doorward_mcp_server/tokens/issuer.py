@@ -14,7 +14,7 @@ import jwt
 from doorward import ServerError
 from doorward.serving import seldom
 from doorward.values import is_loopback
-from doorward_auth_kit import exchange
+from doorward_auth_kit import exchange, plain_client
 from mcp.client.auth.utils import build_oauth_authorization_server_metadata_discovery_urls
 from starlette.authentication import AuthenticationError
 
@@ -76,7 +76,7 @@ class Keys:
 
     async def _fetch(self) -> None:
         try:
-            async with asyncio.timeout(FETCH_SECONDS), httpx2.AsyncClient() as client:
+            async with asyncio.timeout(FETCH_SECONDS), plain_client(self._settings.issuer) as client:
                 url = self._settings.jwks_url or await self._discovered(client)
                 found = await _json(client, url)
             keys = found.get("keys") if found else None

@@ -20,7 +20,7 @@ import anyio
 import anyio.lowlevel
 import httpx2
 from doorward import DoorwardError, ServerContext
-from doorward.values import aside
+from doorward.values import aside, known_proxy, not_by_proxy
 from doorward.values import status as words_of
 from doorward_http import error_text, retry_after
 from doorward_json import read_json
@@ -75,13 +75,15 @@ class Client(httpx2.AsyncClient):
 
     def __init__(self, context: ServerContext[MCPSettings], pace: Pace) -> None:
         settings, self._pace = context.settings, pace
-        super().__init__(
-            headers={"User-Agent": "doorward-mcp-upstream/0.1.0"},
-            auth=context.auth(),
-            follow_redirects=False,
-            timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS),
-            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
-        )
+        with known_proxy():
+            super().__init__(
+                headers={"User-Agent": "doorward-mcp-upstream/0.1.0"},
+                auth=context.auth(),
+                follow_redirects=False,
+                mounts=not_by_proxy(settings.url or ""),
+                timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS),
+                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
+            )
         self._name = context.name
         self._given = settings.headers
         self._listen_at = 0.0
