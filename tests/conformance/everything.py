@@ -10,8 +10,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import mcp_types as t
-from doorward import hookimpl
+from doorward import AgentTool, ToolAnswer, ToolCaller, hookimpl
 from doorward.serving import RawPrompt, RawResource, RawTool
+from doorward_mcp_server import tasks
 from mcp import MCPError
 from mcp.server.subscriptions import PromptsListChanged, ToolsListChanged
 from mcp.shared.message import ServerMessageMetadata
@@ -370,6 +371,65 @@ resources.append(
 )
 
 
+# Tasks: tools for agents, as Doorward's own, which become tasks when they take long
+
+TASK_AFTER = 0.2
+"""Seconds after which a call becomes a task here: the scenarios' tools take one or two."""
+
+
+def said(result: str, *, failed: bool = False) -> ToolAnswer:
+    return ToolAnswer({"result": result}, result, failed)
+
+
+async def asked(caller: ToolCaller, what: str, name: str) -> Any:
+    schema = {"type": "object", "properties": {name: {"type": "string"}}, "required": [name]}
+    answered = await caller.client.ask("elicitation/create", {"message": what, "requestedSchema": schema})
+    return answered.get("content", {}).get(name)
+
+
+async def greet(caller: ToolCaller, name: str) -> ToolAnswer:
+    return said(f"Hello, {name}!")
+
+
+async def slow_compute(caller: ToolCaller, seconds: float, label: str = "") -> ToolAnswer:
+    await asyncio.sleep(seconds)
+    return said(f"computed {label}")
+
+
+async def failing_job(caller: ToolCaller) -> ToolAnswer:
+    await asyncio.sleep(2 * TASK_AFTER)
+    return said("this job fails", failed=True)
+
+
+async def protocol_error_job(caller: ToolCaller) -> ToolAnswer:
+    await asyncio.sleep(2 * TASK_AFTER)
+    raise MCPError(t.INTERNAL_ERROR, "an error of the protocol")
+
+
+async def confirm_delete(caller: ToolCaller, filename: str) -> ToolAnswer:
+    await asyncio.sleep(2 * TASK_AFTER)
+    return said(f"{filename}: {await asked(caller, f'Delete {filename}?', 'confirm')}")
+
+
+async def multi_input(caller: ToolCaller) -> ToolAnswer:
+    await asyncio.sleep(2 * TASK_AFTER)
+    both = await asyncio.gather(asked(caller, "First?", "first"), asked(caller, "Second?", "second"))
+    return said(f"answered {both}")
+
+
+async def test_tool_with_task(caller: ToolCaller) -> ToolAnswer:
+    name = await asked(caller, "Who?", "name")
+    await asyncio.sleep(2 * TASK_AFTER)
+    return said(f"done for {name}")
+
+
+@hookimpl
+def agent_tools() -> list[AgentTool]:
+    handlers = (greet, slow_compute, failing_job, protocol_error_job, confirm_delete, multi_input, test_tool_with_task)
+    schema = {"type": "object", "properties": {"result": {"type": "string"}}}
+    return [AgentTool(each, each.__name__, "For the scenarios of tasks", output_schema=schema) for each in handlers]
+
+
 # Handlers
 
 
@@ -399,6 +459,7 @@ def mcp_resources() -> list[RawResource]:
 
 @hookimpl
 def mcp_server(server: Any, changed: Any) -> None:
+    tasks.AFTER_SECONDS = TASK_AFTER
     server.add_request_handler("completion/complete", t.CompleteRequestParams, complete)
     server.add_request_handler("logging/setLevel", t.SetLevelRequestParams, accept)
     server.add_request_handler("resources/subscribe", t.SubscribeRequestParams, accept)

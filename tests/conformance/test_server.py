@@ -17,9 +17,9 @@ from .suite import REVISIONS, command, failing, run
 
 METADATA = "Metadata-Version: 2.1\nName: everything\nVersion: 1.0\n"
 POINTS = "[doorward.plugins]\neverything = everything\n"
-NOT_SERVED = ("tasks-", "server-sse-polling")
-"""What begins so is not required, and not served: the extension Tasks, and events after a broken connection (removed in
-2026-07-28)."""
+NOT_SERVED = ("tasks-required-task-error", "server-sse-polling")
+"""What is not required, and not served: tools that cannot be called but as tasks, and events after a broken connection
+(removed in 2026-07-28)."""
 CONFIG = 'state = "state"\nplugins = ["everything"]\n'
 
 

@@ -211,8 +211,8 @@ class SuspendedCalls:
             with anyio.move_on_after(tasks.AFTER_SECONDS if as_task else None):
                 await run.halted()
             if as_task and not run.task.done() and not run.open:
+                await self._listen()
                 if self._tasks is not None and self._tasks.room(run.principal):
-                    await self._listen()
                     return self._tasks.create(run)
                 await run.halted()
         except asyncio.CancelledError:
