@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from doorward import Call, Door, Program, ProgramResult, RefusedForNow, SandboxDied, hookimpl
+from doorward import ApiError, Call, Door, Program, ProgramResult, RefusedForNow, SandboxDied, hookimpl
 from doorward.model.errors import StateError
 from doorward.values import to_its_end
 from doorward_durable_runs import STORED_RUNS
@@ -459,3 +459,46 @@ async def test_a_client_leaves_while_a_call_is_stored(
         (stored,) = await gate.services[STORED_RUNS].journals.store.all()
         assert (await gate.services[STORED_RUNS].resume(stored.given.run)).value == "done"
         assert written(calls) == STATIONS
+
+
+async def test_a_call_that_was_sent_before_is_not_forgotten_when_it_is_cut_off_as_it_goes_out_again(
+    doorward_host: Any, calls: list[str], monkeypatch: pytest.MonkeyPatch, slow: Slow
+) -> None:
+    """A person lets it be sent again, and its client leaves before it is: it was sent, and a person is asked again."""
+    async with doorward_host.gateway(ALWAYS) as gate:
+        await leave_at(gate, WRITES, monkeypatch, "Oslo")
+        stored = gate.services[STORED_RUNS]
+        (run,) = [each.given.run for each in await stored.journals.store.all()]
+        await stored.journals.answer(run, again=True)
+        slow.holds = b"S"
+        resumed = asyncio.ensure_future(stored.resume(run))
+        await slow.begun.wait()
+        resumed.cancel()
+        await asyncio.sleep(0)
+        slow.go.set()
+        await asyncio.wait([resumed])
+        assert written(calls) == STATIONS[:1]
+        assert (await shown(gate))['weather.add_station [[], {"city": "Oslo"}]'] == "unknown: its answer is lost"
+        assert (await stored.resume(run)).waiting.for_ == "unknown"
+        await stored.journals.answer(run, again=True)
+        assert (await stored.resume(run)).value == "done"
+        assert written(calls) == [STATIONS[0], *STATIONS]
+
+
+async def test_a_call_that_was_sent_before_is_not_forgotten_when_its_server_takes_it_later(
+    doorward_host: Any, calls: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits with its run, and is shown as sent, as it was the first time."""
+
+    async def later(self: Weather, asked: Call) -> Any:
+        raise ApiError("too many requests", status=429, retry_after=3600)
+
+    async with doorward_host.gateway(ALWAYS) as gate:
+        await leave_at(gate, WRITES, monkeypatch, "Oslo")
+        stored = gate.services[STORED_RUNS]
+        (run,) = [each.given.run for each in await stored.journals.store.all()]
+        await stored.journals.answer(run, again=True)
+        with monkeypatch.context() as patch:
+            patch.setattr(Weather, "call", later)
+            assert (await stored.resume(run)).waiting.for_ == "limit"
+        assert (await shown(gate))['weather.add_station [[], {"city": "Oslo"}]'] == "unknown: its answer is lost"

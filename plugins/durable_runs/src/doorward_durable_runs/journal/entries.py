@@ -41,15 +41,17 @@ _ESCAPED = json.dumps(PLANNED_KEY)
 
 class Entry:
     """One call of a run. `place` counts from 0, as calls begin. `sent`: it went out and may have had effects (`out`: in
-    this process), with a key in the header `by`, if any; `ended`: its reply or error is known; `waits`: it was not
-    made, and waits with its run. `begun` is how many calls had begun when it ended. Of one that was sent and has not
-    ended a person may have said whether it is sent `again`, or that it was made, with the answer that is `stated`.
-    `before` is what was there before it, if that was read; `undo` what undoes it. A plan keeps of its calls what they
-    were `made` with, of those that it withholds the `change`, and of those that a person let through the `yes`."""
+    this process; `was_sent`: before its run was resumed), with a key in the header `by`, if any; `ended`: its reply or
+    error is known; `waits`: it was not made, and waits with its run. `begun` is how many calls had begun when it ended.
+    Of one that was sent and has not ended a person may have said whether it is sent `again`, or that it was made, with
+    the answer that is `stated`. `before` is what was there before it, if that was read; `undo` what undoes it. A plan
+    keeps of its calls what they were `made` with, of those that it withholds the `change`, and of those that a person
+    let through the `yes`."""
 
     __slots__ = (
         "again", "args", "before", "begun", "by", "change", "claimed", "ended", "error", "function", "key", "kwargs",
-        "made", "more", "ms", "out", "place", "reply", "sent", "stated", "text", "turn", "undo", "used", "waits", "yes",
+        "made", "more", "ms", "out", "place", "reply", "sent", "stated", "text", "turn", "undo", "used", "waits",
+        "was_sent", "yes",
     )  # fmt: skip
 
     def __init__(
@@ -58,7 +60,7 @@ class Entry:
     ) -> None:  # fmt: skip
         self.place, self.function, self.args, self.kwargs, self.more = place, function, args, kwargs, more
         self.key = self.text = self.by = self.yes = ""
-        self.sent = self.out = self.ended = self.claimed = False
+        self.sent = self.was_sent = self.out = self.ended = self.claimed = False
         self.begun = 0
         self.ms = 0.0
         self.reply: Reply | None = None

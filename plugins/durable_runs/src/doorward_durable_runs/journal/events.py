@@ -123,7 +123,7 @@ class Events:
         said = {"for": waits[0].for_, "what": [*dict.fromkeys(each.what for each in waits)], "at": time.time()}
         said |= {"until": until} if (until := resumed_at(waits)) else {}
         for place, entry in self._under_way.items():
-            if place in parked or (entry.before and not entry.sent):
+            if (place in parked and not entry.was_sent) or (entry.before and not entry.sent):
                 self._events.append((b"U", entry, 0))
         self._events.append((b"W", said, 0))
         try:

@@ -316,8 +316,8 @@ class Journal(Events):
                 await self._flush_before(entry)
             except asyncio.CancelledError:  # it is not sent
                 if not repeats:
-                    entry.sent = entry.out = False
-                    self._events.append((b"U", entry, 0))
+                    entry.sent, entry.out = entry.was_sent, False
+                    self._events += [] if entry.was_sent else [(b"U", entry, 0)]
                 raise
 
     def consume(self, id: str) -> bool:

@@ -95,6 +95,8 @@ class StoredJournal:
                     content = base64.b64decode(said["content"])
                     kept = Artefact(said["uri"], said["type"], len(content), said["name"])
                     found.files.append((kept, content, said["text"]))
+        for entry in calls.values():
+            entry.was_sent = entry.sent
         found.entries = [*calls.values()]
         return found
 
