@@ -65,6 +65,42 @@ def short() -> Iterator[Path]:
         yield Path(name)
 
 
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="users are POSIX's")
+@pytest.mark.parametrize("how", ["its folder", "a link to it", "a folder for all"])
+async def test_no_engine_of_another_user(
+    executing: Any, short: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """Whoever makes a folder in /tmp, where some engines listen, would get all programs and make calls for them."""
+    import doorward_containers.engine as module
+
+    for name in ("DOCKER_HOST", "DOCKER_CONTEXT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(short))
+    folder, real = short / "podman", short / "real"
+    real.mkdir()
+    if how == "a link to it":
+        folder.symlink_to(real)
+    else:
+        folder.mkdir(mode=0o755)
+    if how == "a folder for all":
+        folder.chmod(0o777)
+    elif os.getuid() == 0:
+        os.chown(folder, 65534, -1, follow_symlinks=False)
+    else:
+        mine = os.getuid()
+        monkeypatch.setattr(os, "getuid", lambda: mine + 1)
+    at = folder / "engine.sock"
+    monkeypatch.setattr(module, "sockets", lambda: iter([str(at)]))
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(at))
+        listening.listen()
+        listening.settimeout(0)
+        error = await refused(executing, {})
+        with pytest.raises(BlockingIOError):
+            listening.accept()
+    assert f"the folder of {at} is another user's" in error.message
+
+
 async def test_the_engine_is_found(engine: Any, executing: Any, short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By DOCKER_HOST, by the Docker context in use, and by the sockets at which engines listen, in this order."""
     from doorward_containers import EngineAddress, place, sockets

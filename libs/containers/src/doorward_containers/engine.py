@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import stat
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -163,8 +164,11 @@ def sockets() -> Iterator[str]:
 def _found(address: EngineAddress) -> str:
     if os.name == "nt":
         return "npipe:////./pipe/docker_engine"
-    refused = ""
+    refused = foreign = ""
     for path in sockets():
+        if not _is_ours(Path(path).parent):
+            foreign = path
+            continue
         with socket.socket(socket.AF_UNIX) as tried:
             tried.settimeout(5)
             try:
@@ -176,11 +180,29 @@ def _found(address: EngineAddress) -> str:
                 continue
     if refused:
         raise _not_permitted(refused)
+    if foreign:
+        raise ExecutorError(
+            f"the folder of {foreign} is another user's, who would run the programs and make their calls",
+            hint=f"Start an engine of your own; or name that one, if you trust it: [executors.docker] host = "
+            f'"unix://{foreign}".',
+        )
     also = f'{address.table} host = "unix:///…", or ' if address.table else ""
     raise ExecutorError(
         "no container engine answers on this machine",
         hint=f"Install and start Docker or Podman, or name one: {also}DOCKER_HOST.",
     )
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether nobody but this user and root can put a socket there. One in `/tmp` may be anybody's, who is given all
+    programs then, and makes calls in their place. Of a folder that is not there nobody is warned."""
+    try:
+        for found in (folder.lstat(), folder.stat()):
+            if found.st_uid not in (0, os.getuid()) or (stat.S_ISDIR(found.st_mode) and found.st_mode & 0o002):
+                return False
+    except OSError:
+        pass
+    return True
 
 
 def _not_permitted(where: str) -> ExecutorError:
