@@ -113,17 +113,73 @@ def test_systemd_takes_the_files(tmp_path: Path, job: Job) -> None:
     assert (told.returncode, [line for line in told.stderr.splitlines() if "doorward" in line]) == (0, [])
 
 
-def test_launchd_and_windows_get_the_same() -> None:
-    """Days as each counts them; the words of the command as they were."""
-    mac, windows = scheduler("darwin"), scheduler("win32")
-    agent = plistlib.loads(mac.files(WEEKDAYS)["doorward.overdue.plist"])
-    assert agent["ProgramArguments"] == [*WEEKDAYS.command]
-    assert agent["StartCalendarInterval"] == [{"Weekday": day, "Hour": 7, "Minute": 5} for day in (1, 5, 0)]
-    assert plistlib.loads(mac.files(MINUTES)["doorward.often.plist"])["StartInterval"] == 900
-    task = ElementTree.fromstring(windows.files(WEEKDAYS)["overdue.xml"])
-    names = [each.tag.rpartition("}")[2] for each in task.iter()]
-    assert [name for name in names if name.endswith("day")] == ["Monday", "Friday", "Sunday"]
-    (arguments,) = (each.text for each in task.iter() if each.tag.endswith("Arguments"))
-    assert arguments == subprocess.list2cmdline(WORDS)
-    assert "PT15M" in windows.files(MINUTES)["often.xml"].decode("utf-16")
+# The keys of launchd.plist(5) that are used, with their types and, of numbers, what they may be.
+LAUNCHD = {
+    "Label": str, "ProgramArguments": [str], "WorkingDirectory": str, "StandardOutPath": str, "StandardErrorPath": str,
+    "StartInterval": range(1, 2**31),
+    "StartCalendarInterval": [{"Minute": range(60), "Hour": range(24), "Weekday": range(8)}],
+}  # fmt: skip
+# Of the published "Task Scheduler Schema": what stands below the elements that are used, and in this order where that is
+# an `xs:sequence`; in an `xs:all` it is free.
+TASKS = "{http://schemas.microsoft.com/windows/2004/02/mit/task}"
+WINDOWS = {
+    "Task": ["RegistrationInfo", "Triggers", "Principals", "Settings", "Data", "Actions"],
+    "TimeTrigger": ["Enabled", "StartBoundary", "EndBoundary", "Repetition", "ExecutionTimeLimit", "RandomDelay"],
+    "CalendarTrigger": ["Enabled", "StartBoundary", "EndBoundary", "Repetition", "ExecutionTimeLimit", "RandomDelay",
+        "ScheduleByDay", "ScheduleByWeek"],
+    "Repetition": ["Interval", "Duration", "StopAtDurationEnd"],
+    "ScheduleByWeek": ["WeeksInterval", "DaysOfWeek"],
+    "DaysOfWeek": ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"],
+    "Triggers": ["TimeTrigger", "CalendarTrigger"], "Principals": ["Principal"], "Actions": ["Exec"],
+    "Principal": ["UserId", "LogonType", "GroupId", "DisplayName", "RunLevel"],
+    "Settings": ["DisallowStartIfOnBatteries", "StopIfGoingOnBatteries", "StartWhenAvailable"],
+    "Exec": ["Command", "Arguments", "WorkingDirectory"],
+}  # fmt: skip
+SEQUENCES = {"TimeTrigger", "CalendarTrigger"}
+JOBS = pytest.mark.parametrize("job", [WEEKDAYS, MINUTES], ids=["by the clock", "by minutes"])
+
+
+def fits(value: object, rule: Any) -> bool:
+    """Whether a value of a property list is what its key may have."""
+    if isinstance(rule, list):
+        return isinstance(value, list) and bool(value) and all(fits(each, rule[0]) for each in value)
+    if isinstance(rule, dict):
+        return isinstance(value, dict) and all(key in rule and fits(each, rule[key]) for key, each in value.items())
+    return value in rule if isinstance(rule, range) else isinstance(value, rule)
+
+
+@JOBS
+def test_launchd_knows_each_key(job: Job) -> None:
+    """Each is in launchd.plist(5), with a value of its type; days count from Sunday; the words are as they were."""
+    (content,) = scheduler("darwin").files(job).values()
+    agent = plistlib.loads(content)
+    assert fits(agent, LAUNCHD), agent
+    assert (agent["Label"], agent["ProgramArguments"]) == (f"doorward.{job.name}", [*job.command])
+    when = [{"Weekday": day, "Hour": 7, "Minute": 5} for day in (1, 5, 0)]
+    assert agent.get("StartInterval", agent.get("StartCalendarInterval")) == (900 if job is MINUTES else when)
+
+
+def test_launchd_forgets_a_job_before_it_reads_its_file_again() -> None:
+    """It reads no file whose job it has: that of the same name goes first, and may have gone before."""
+    mac = scheduler("darwin")
+    assert [words[1] for words in (*mac.replace("often"), *mac.start("often"))] == ["bootout", "enable", "bootstrap"]
+    assert mac.stop("often") == mac.replace("often")
+
+
+@JOBS
+def test_windows_knows_each_element(job: Job) -> None:
+    """Each stands in the schema's order, and says who, when and what: the words are as they were."""
+    windows = scheduler("win32")
+    (content,) = windows.files(job).values()
+    task = ElementTree.fromstring(content)
+    found = {}
+    for element in task.iter():
+        name, *inner = (each.tag.removeprefix(TASKS) for each in (element, *element))
+        found[name] = element.text
+        assert {*inner} <= {*WINDOWS.get(name, [])}, name
+        assert name not in SEQUENCES or inner == sorted(inner, key=WINDOWS[name].index), name
+    assert found["Arguments"] == subprocess.list2cmdline(WORDS)
+    assert found["UserId"]
+    assert found.get("Interval", "PT15M") == "PT15M"
+    assert ("Monday" in found, "Tuesday" in found) == (job is WEEKDAYS, False)
     assert windows.start("overdue")[0][:4] == ("schtasks", "/Create", "/F", "/TN")

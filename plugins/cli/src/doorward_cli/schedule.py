@@ -6,6 +6,8 @@ of Windows.
 
 from __future__ import annotations
 
+import contextlib
+import getpass
 import os
 import plistlib
 import re
@@ -65,6 +67,10 @@ class Scheduler(ABC):
     @abstractmethod
     def files(self, job: Job) -> Mapping[str, bytes]:
         """The files of a job, by name."""
+
+    def replace(self, name: str) -> Sequence[Sequence[str]]:
+        """The commands that have it forget what it read before, where it reads nothing again by itself."""
+        return ()
 
     @abstractmethod
     def start(self, name: str) -> Sequence[Sequence[str]]:
@@ -131,11 +137,12 @@ def _word_of_systemd(word: str) -> str:
 
 
 class Launchd(Scheduler):
-    """Agents of macOS's launchd: see launchd.plist(5)."""
+    """Agents of macOS's launchd: see launchd.plist(5), and launchctl(1) for the commands that replaced `load`."""
 
     def __init__(self) -> None:
         self.folder = Path.home() / "Library/LaunchAgents"
-        self.more = f"Output: {self._log('{}')}"
+        self.more = f"It runs while you are logged in. Output: {self._log('{}')}"
+        self._domain = f"gui/{getattr(os, 'getuid', int)()}"
 
     def _log(self, name: str) -> Path:
         return Path.home() / f"Library/Logs/doorward-{name}.log"
@@ -154,17 +161,29 @@ class Launchd(Scheduler):
         }  # fmt: skip
         return {self.file(job.name): plistlib.dumps(about | when)}
 
+    def replace(self, name: str) -> Sequence[Sequence[str]]:
+        return self.stop(name)
+
     def start(self, name: str) -> Sequence[Sequence[str]]:
-        return [("launchctl", "load", "-w", str(self.folder / self.file(name)))]
+        return [
+            ("launchctl", "enable", f"{self._domain}/doorward.{name}"),
+            ("launchctl", "bootstrap", self._domain, str(self.folder / self.file(name))),
+        ]
 
     def stop(self, name: str) -> Sequence[Sequence[str]]:
-        return [("launchctl", "unload", "-w", str(self.folder / self.file(name)))]
+        return [("launchctl", "bootout", f"{self._domain}/doorward.{name}")]
+
+
+_WINDOWS_SETTINGS = {
+    "DisallowStartIfOnBatteries": "false", "StopIfGoingOnBatteries": "false", "StartWhenAvailable": "true",
+}  # fmt: skip
 
 
 class WindowsTasks(Scheduler):
-    """Tasks of Windows: see "Task Scheduler Schema" in its documentation."""
+    """Tasks of Windows: see "Task Scheduler Schema" in its documentation, which says in which order elements stand."""
 
     encoding = "utf-16"
+    more = "It runs while you are logged in, on batteries too."
 
     def __init__(self) -> None:
         self.folder = Path(os.environ.get("APPDATA", "").strip() or Path.home()) / "doorward/schedule"
@@ -176,17 +195,21 @@ class WindowsTasks(Scheduler):
         start = f"2026-01-01T{job.hour:02}:{job.minute:02}:00"
         if job.every:
             repeated = f"<Repetition><Interval>PT{job.every}M</Interval></Repetition>"
-            trigger = f"<TimeTrigger>{repeated}<StartBoundary>{start}</StartBoundary></TimeTrigger>"
+            trigger = f"<TimeTrigger><StartBoundary>{start}</StartBoundary>{repeated}</TimeTrigger>"
         else:
             names = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
             days = "".join(f"<{names[day]} />" for day in job.days)
             weekly = f"<ScheduleByWeek><DaysOfWeek>{days}</DaysOfWeek><WeeksInterval>1</WeeksInterval></ScheduleByWeek>"
             trigger = f"<CalendarTrigger><StartBoundary>{start}</StartBoundary>{weekly}</CalendarTrigger>"
         program, words = job.command[0], subprocess.list2cmdline(job.command[1:])
+        # schtasks wants to know who; the default is that a laptop without its cable runs nothing
+        user = "\\".join(filter(None, (os.environ.get("USERDOMAIN", ""), getpass.getuser())))
+        who = f"<Principal><UserId>{escape(user)}</UserId><LogonType>InteractiveToken</LogonType></Principal>"
+        settings = "".join(f"<{key}>{value}</{key}>" for key, value in _WINDOWS_SETTINGS.items())
         text = (
             '<?xml version="1.0" encoding="UTF-16"?>\n'
             '<Task version="1.2" xmlns="http://schemas.microsoft.com/windows/2004/02/mit/task">'
-            f"<Triggers>{trigger}</Triggers><Settings><StartWhenAvailable>true</StartWhenAvailable></Settings>"
+            f"<Triggers>{trigger}</Triggers><Principals>{who}</Principals><Settings>{settings}</Settings>"
             f"<Actions><Exec><Command>{escape(program)}</Command><Arguments>{escape(words)}</Arguments>"
             f"<WorkingDirectory>{escape(job.folder)}</WorkingDirectory></Exec></Actions></Task>\n"
         )
@@ -321,11 +344,18 @@ def _start(system: Scheduler, name: str, files: Mapping[str, bytes]) -> None:
     before = {path: Path(path).read_bytes() if Path(path).exists() else None for path in files}
     for path, content in files.items():
         write_file(Path(path), content)
+    is_replaced = any(known is not None for known in before.values())
     try:
+        if is_replaced:
+            with contextlib.suppress(StateError):  # it may have been forgotten by other means
+                _ask(system.replace(name))
         _ask(system.start(name))
     except StateError:
         for path, known in before.items():
             Path(path).unlink() if known is None else write_file(Path(path), known)
+        if is_replaced:
+            with contextlib.suppress(StateError):
+                _ask(system.start(name))
         raise
 
 
