@@ -179,7 +179,7 @@ async def test_who_is_asked_by_choice(made: Any, provider: Any) -> None:
         answer = await agent.run(ask)
         assert "there is no model to ask" in answer["error"]["message"]
         assert "does not declare sampling" in answer["error"]["message"]
-        assert "offers sampling" in answer["error"]["hint"]
+        assert "Few clients offer sampling" in answer["error"]["hint"]
     assert len(provider[1]) == 1
 
 

@@ -85,6 +85,19 @@ async def test_where_nobody_can_be_asked_it_is_declined(made: Any) -> None:
     assert person.asked == []
 
 
+async def test_who_asks_for_too_much_at_once_gets_no_answer(upstreams: Upstreams) -> None:
+    """In one multi-round-trip answer: nobody is asked any of it."""
+    person = LoginPrompt()
+    upstream = upstreams.sdk()
+    params = {"name": "ask", "arguments": {"many": 24}}
+    assert json.loads(text_of(await upstream.request("tools/call", params, call=call_of(person))))["action"] == "accept"
+    assert len(person.asked) == 25
+    params = {"name": "ask", "arguments": {"many": 25}}
+    with pytest.raises(ServerError, match="it asked 26 questions at once"):
+        await upstream.request("tools/call", params, call=call_of(person))
+    assert len(person.asked) == 25
+
+
 @pytest.mark.parametrize("place", ["stdio", "http_legacy"])
 async def test_calls_of_several_clients_take_turns_once_it_was_unclear_whom_to_ask(
     upstreams: Upstreams, place: str, http_legacy: Listening

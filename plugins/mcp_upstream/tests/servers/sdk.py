@@ -166,7 +166,9 @@ async def asked(ctx: Any, params: Any, name: str) -> Any:
             ask = t.ElicitRequest(params=t.ElicitRequestFormParams(message="Who?", requested_schema=FORM))
             others = {"sample": t.CreateMessageRequest(params=prompt), "roots": t.ListRootsRequest()}
             request: Any = others.get(name, ask)
-            return t.InputRequiredResult(input_requests={"q": request}, request_state="token")
+            many = int((params.arguments or {}).get("many", 0))
+            more = {f"q{n}": request for n in range(many)}
+            return t.InputRequiredResult(input_requests={"q": request, **more}, request_state="token")
         assert params.request_state == "token"
         return text(params.input_responses["q"].model_dump(by_alias=True, mode="json", exclude_none=True))
     if name == "ask":

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import anyio
@@ -32,7 +32,7 @@ from mcp_types.jsonrpc import HEADER_MISMATCH
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from doorward_mcp_upstream.connections.flights import Flight, Flights
+from doorward_mcp_upstream.connections.flights import MAX_QUESTIONS, Flight, Flights
 from doorward_mcp_upstream.connections.listing import Listing
 from doorward_mcp_upstream.connections.repair import read_tools
 from doorward_mcp_upstream.connections.settings import MCPSettings
@@ -202,15 +202,8 @@ class Connection:
                     case "working":
                         pass
                     case "input_required":
-                        requests = task.get("inputRequests")
-                        new = (
-                            {k: v for k, v in requests.items() if k not in answered}
-                            if isinstance(requests, dict)
-                            else {}
-                        )
-                        if new:
-                            responses = {key: await self._answer(request, flight) for key, request in new.items()}
-                            answered |= new.keys()
+                        if responses := await self._answers(task, flight, answered):
+                            answered |= responses.keys()
                             await self._send("tasks/update", {"taskId": id, "inputResponses": responses}, flight)
                     case status:
                         over = True
@@ -234,14 +227,24 @@ class Connection:
         """The parameters of the repeated request, with the answers for the server (2026-07-28,
         multi round-trip requests)."""
         given = dict(params)
-        requests = result.get("inputRequests")
-        if isinstance(requests, dict) and requests:
-            given["inputResponses"] = {key: await self._answer(request, flight) for key, request in requests.items()}
+        if responses := await self._answers(result, flight):
+            given["inputResponses"] = responses
         else:
             await anyio.sleep(0.1)  # the server only wants the request to be repeated
         if isinstance(state := result.get("requestState"), str):
             given["requestState"] = state
         return given
+
+    async def _answers(
+        self, result: Mapping[str, Any], flight: Flight, answered: Collection[str] = ()
+    ) -> dict[str, Mapping[str, Any]]:
+        """The answers to what a server asks in a result, but for what is `answered` already. Raises: Trouble."""
+        requests = result.get("inputRequests")
+        if not isinstance(requests, dict):
+            return {}
+        if len(requests) > MAX_QUESTIONS:
+            raise Trouble(f"it asked {len(requests)} questions at once; a call may ask {MAX_QUESTIONS}")
+        return {key: await self._answer(each, flight) for key, each in requests.items() if key not in answered}
 
     async def _answer(self, request: Any, flight: Flight) -> Mapping[str, Any]:
         method, params = (request.get("method"), request.get("params")) if isinstance(request, dict) else (None, None)
