@@ -35,7 +35,7 @@ def write(file: Path, content: bytes, *, private: bool = False, follow: bool = T
             write_own(file, content)
             return
         file = _led_to(file)
-        file.parent.mkdir(parents=True, exist_ok=True)
+        _make_folders(file.parent)
         _replace(file, content, private=private)
     except OSError as error:
         hint = "Check the owner of its folder, and the room on its disk."
@@ -111,9 +111,7 @@ def own_folder(folder: Path, *, private: bool = False) -> None:
     """
     if private:
         refuse_link(folder)
-    # One by one, because `mkdir(parents=True)` would make the parents readable by everyone.
-    for missing in reversed([each for each in (folder, *folder.parents) if not each.exists()]):
-        missing.mkdir(exist_ok=True, mode=0o700)
+    _make_folders(folder, 0o700)
     if not folder.is_dir():
         raise ConfigError(
             "cannot be used: it is not a folder", place=str(folder), hint="Remove it, or choose another path."
@@ -126,6 +124,14 @@ def own_folder(folder: Path, *, private: bool = False) -> None:
             os.fchmod(number, 0o700)
         finally:
             os.close(number)
+
+
+def _make_folders(folder: Path, mode: int = 0o777) -> None:
+    """Make a folder, and those above it. One by one, because `mkdir(parents=True)` would make the parents readable by
+    everyone; and each on the disk, with what is to lie in it. Raises: OSError."""
+    for missing in reversed([each for each in (folder, *folder.parents) if not each.exists()]):
+        missing.mkdir(exist_ok=True, mode=mode)
+        sync_names(missing.parent)
 
 
 def refuse_link(folder: Path) -> None:
@@ -261,7 +267,8 @@ def alone(file: Path, patience: float = LOCK_WAIT_SECONDS) -> Iterator[None]:
 
 
 def shared_secret(file: Path, size: int) -> bytes:
-    """Random bytes in a file of this user alone, made once: all processes that ask get the same.
+    """Random bytes in a file of this user alone, made once: all processes that ask get the same, before and after a
+    power cut.
 
     Raises: ConfigError if anything else is in its place; OSError.
     """
@@ -271,6 +278,8 @@ def shared_secret(file: Path, size: int) -> bytes:
         flocked(number, 10)
         if len(found := os.pread(number, size, 0)) < size:
             os.pwrite(number, found := os.urandom(size), 0)
+            os.fsync(number)
+            sync_names(file.parent)
         return found
     finally:
         os.close(number)

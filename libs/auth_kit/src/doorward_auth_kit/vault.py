@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 from doorward import ConfigError, ServerError
-from doorward.files import own_file, own_folder, write_own
+from doorward.files import own_file, own_folder, sync_names, write_own
 
 if TYPE_CHECKING:
     from doorward import PluginContext
@@ -94,12 +94,17 @@ class Vault:
         return had
 
     def mark(self, name: str) -> None:
-        """Tell all processes that hold this entry that it is out of date. Raises: ConfigError."""
+        """Tell all processes that hold this entry that it is out of date; that survives a power cut, too. Raises:
+        ConfigError."""
         with self._errors(name):
             own_folder(self._folder, private=True)
             number = own_file(self._mark(name), os.O_WRONLY | os.O_CREAT)
-            os.close(number)
-            os.utime(self._mark(name))
+            try:
+                os.utime(number)
+                os.fsync(number)
+            finally:
+                os.close(number)
+            sync_names(self._folder)
 
     def marked(self, name: str) -> int:
         """A number that changes with each `mark`. It is cheap enough to be read at each request."""
