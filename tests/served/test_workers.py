@@ -52,6 +52,17 @@ class Worker:
         (data,) = [line[6:] for line in answer.text.splitlines() if line.startswith("data: {")]
         return json.loads(data)["result"]["structuredContent"]
 
+    def ask(self, method: str, name: str, /, **params: Any) -> Any:
+        """The answer to a request of 2026-07-28 by a client that takes tasks."""
+        takes = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+        about = {"protocolVersion": "2026-07-28", "clientCapabilities": takes}
+        meta = {f"io.modelcontextprotocol/{key}": value for key, value in about.items()}
+        headers = {**OLDER, "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Name": name}
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
+        answer = self._client.post("http://127.0.0.1/mcp", json=body, headers={**headers, "Host": "127.0.0.1"})
+        streamed = [line[6:] for line in answer.text.splitlines() if line.startswith("data: {")]
+        return json.loads((streamed or [answer.text])[-1])
+
 
 @contextlib.contextmanager
 def served(folder: Path) -> Iterator[tuple[str, Any, Project]]:
@@ -97,6 +108,23 @@ async def test_one_stands_in_for_the_other(tmp_path: Path) -> None:
         assert serving.wait(300) == 0
         assert until(lambda: not any(map(alive, everyone)))
         assert not list((project.state / "processes").glob("*.http"))
+
+
+async def test_any_worker_answers_for_a_task(tmp_path: Path) -> None:
+    """A call that takes long has become one, and whoever began it is gone: each worker knows how it stands, and ends its
+    run."""
+    with served(tmp_path) as (_, _, project):
+        one, other = workers(project)
+        arguments = {"code": "import time\nwhile True:\n    time.sleep(0.1)", "timeout": 250}
+        task = one.ask("tools/call", "execute_code", name="execute_code", arguments=arguments)["result"]
+        assert task["resultType"] == "task"
+        id = task["taskId"]
+        assert [each.ask("tasks/get", id, taskId=id)["result"]["status"] for each in (one, other)] == ["working"] * 2
+        assert other.ask("tasks/get", id[:-1], taskId=id[:-1])["error"]["code"] == -32602
+        assert other.ask("tasks/cancel", id, taskId=id)["result"]["resultType"] == "complete"
+        assert [each.ask("tasks/get", id, taskId=id)["result"]["status"] for each in (one, other)] == ["cancelled"] * 2
+        ends = [line for line in project.audit() if line["event"] == "run_finished"]
+        assert [line["error"] for line in ends] == ["limit:Cancelled"]
 
 
 async def test_all_are_replaced_one_after_the_other(tmp_path: Path) -> None:
