@@ -89,6 +89,11 @@ class HttpSettings(Settings):
     url: Address | None = Field(
         None, description="The URL by which clients reach it, where that is another: behind a proxy, or by a name"
     )
+    peer: Address | None = Field(
+        None,
+        description="The URL of the endpoint by which gateways on other machines reach this one: they send on what is "
+        "for a session of it",
+    )
     certificate: Path | None = Field(None, description="A PEM file with the certificate chain: serves https")
     key: Path | None = Field(None, description="A PEM file with its private key")
     origins: list[Origin] = Field(

@@ -16,14 +16,17 @@ from doorward import LOCAL, ConfigError, Gateway, Principal
 from doorward.serving import RawPage, RawSite
 
 from doorward_mcp_server.http import trace_context
+from doorward_mcp_server.other_machines import shared_key
 from doorward_mcp_server.server import serving
 from doorward_mcp_server.settings import http_of
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
+    from starlette.types import ASGIApp
 
     from doorward_mcp_server.http.connections import Connections
     from doorward_mcp_server.http.endpoint import Endpoint
+    from doorward_mcp_server.http.peers import Peers
     from doorward_mcp_server.http.requests import Requests
     from doorward_mcp_server.http.siblings import Siblings
     from doorward_mcp_server.shutdown import Shutdown
@@ -114,9 +117,13 @@ async def serve_http(
         stopping.drain = partial(_drained, gate, shutdown)
     with contextlib.ExitStack() as open_:
         listener = open_.enter_context(listening(host, port) if workers is None else workers.listener)
-        siblings = Siblings(gate.process) if workers is not None else None
+        peers = await _peers(gate, http.peer) if http.peer else None
+        siblings = Siblings(gate.process, peers) if workers is not None or peers is not None else None
         endpoint = Endpoint(gate.loaded, host, listener.getsockname()[1])
-        async with serving(gate, changes) as server:
+        async with (
+            serving(gate, changes) as server,
+            contextlib.nullcontext() if peers is None else peers.announced(),
+        ):
             server.middleware[:0] = [_by_http, shutdown]
             added = [page for answer in gate.plugins.each("http_pages", list) for page in answer]
             if workers is not None:
@@ -147,7 +154,7 @@ async def serve_http(
                     asyncio.ensure_future(requests.sessions.watch()),
                 )
                 if siblings is not None:
-                    if stopping is not None:
+                    if stopping is not None and workers is not None:
                         stopping.drain = partial(_leave_to_others, beside[0], connections, requests, stopping.drain)
                     beside.append(asyncio.ensure_future(by_siblings.accept(open_.enter_context(siblings.listening()))))
                 is_first = workers is None or not workers.live()
@@ -175,6 +182,16 @@ async def serve_http(
                     by_siblings.close()
 
 
+async def _peers(gate: Gateway, url: str) -> Peers:
+    """The gateways on other machines. Raises: ConfigError, StateError."""
+    from doorward_mcp_server.http.peers import Peers, check_peer
+
+    check_peer(url, distributed=getattr(gate.store, "distributed", False), sealed=gate.config.vault_keys[0] is not None)
+    key = await shared_key(gate)
+    assert key is not None
+    return Peers(gate.store, key, gate.process, url)
+
+
 def application(
     server: Server[Any],
     endpoint: Endpoint,
@@ -194,6 +211,7 @@ def application(
     from starlette.middleware.cors import CORSMiddleware
 
     from doorward_mcp_server.http.entrance import Entrance
+    from doorward_mcp_server.http.from_peers import FromPeers
     from doorward_mcp_server.http.requests import Requests
 
     http = endpoint.http
@@ -216,11 +234,13 @@ def application(
     requests = Requests(app, http, forget, siblings)
     pages = {page.path: page for page in added if isinstance(page, RawPage)}
     sites = [site for site in added if isinstance(site, RawSite)]
-    guarded = Entrance(
+    guarded: ASGIApp = Entrance(
         requests, endpoint, verifiers, metadata, lambda: gate.readiness.why_not, pages, sites,
         lambda: "ok" if workers is None else f"ok, {workers.live()} of {workers.count} workers",
         gate.principals.by_endpoint, only,
     )  # fmt: skip
+    if siblings is not None and siblings.peers is not None:
+        guarded = FromPeers(guarded, siblings.peers, siblings)
     if not http.origins:
         return guarded, requests
     for_pages = CORSMiddleware(

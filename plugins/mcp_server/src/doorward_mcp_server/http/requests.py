@@ -18,7 +18,7 @@ from pydantic_core import from_json
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from doorward_mcp_server.http.sessions import SESSION_ID, HttpSessions, Refused, nowhere
+from doorward_mcp_server.http.sessions import SESSION_ID, HttpSessions, Refused, again, nowhere
 from doorward_mcp_server.http.siblings import Siblings
 from doorward_mcp_server.settings import HttpSettings
 from doorward_mcp_server.suspended_calls import STORED_RUN
@@ -50,7 +50,7 @@ ANSWER_SECONDS = 5.0
 
 class Requests:
     """Passes requests within their limits on to the SDK's application. `forget` gets the id of
-    each session that ends; `siblings` are the other workers, if there are any."""
+    each session that ends; `siblings` are the other processes that may have what is asked for, if there are any."""
 
     def __init__(
         self, app: ASGIApp, http: HttpSettings, forget: Callable[[str], None], siblings: Siblings | None = None
@@ -119,8 +119,7 @@ class Requests:
         # send nothing at all.
         scope = {**scope, "headers": [(name, value) for name, value in scope["headers"] if name != b"last-event-id"]}
         if self._siblings is not None:
-            if owner := self._siblings.owner(scope):
-                await self._siblings.forward(owner, scope, b"", receive, send)
+            if await self._siblings.hand_on(scope, b"", receive, send):
                 return
             scope, send = self._siblings.own(scope), self._siblings.naming(send)
         with self.sessions.used(scope):
@@ -140,16 +139,15 @@ class Requests:
         self._posts += 1
         places.callback(self._posted)
         if self._siblings is not None:
-            if owner := self._siblings.owner(scope, body):
-                await self._siblings.forward(owner, scope, body, receive, send)
+            if await self._siblings.hand_on(scope, body, receive, send):
                 return
             scope, send = self._siblings.own(scope), self._siblings.naming(send)
         if opening:
-            await self.sessions.open(scope, _again(body, receive), send)
+            await self.sessions.open(scope, again(body, receive), send)
         elif older:
             await self._in_session(scope, body, receive, send)
         else:
-            await self._app(scope, _again(body, receive), _naming_run(scope, send))
+            await self._app(scope, again(body, receive), _naming_run(scope, send))
 
     async def _body(self, scope: Scope, receive: Receive, most: int, places: AsyncExitStack) -> bytes | None:
         """The body of a request; `None` if its client is gone. Raises: Refused if it is too large."""
@@ -193,7 +191,7 @@ class Requests:
 
         with self.sessions.used(scope, asked=method not in (None, "notifications/initialized")):
             try:
-                await self._app({**scope}, _again(body, receive), sent)
+                await self._app({**scope}, again(body, receive), sent)
             except (anyio.ClosedResourceError, anyio.BrokenResourceError):
                 if not answered:  # else the session has ended in the middle of a notification: its client leaves
                     raise
@@ -205,7 +203,7 @@ class Requests:
 
     async def _notify(self, scope: Scope, receive: Receive, params: dict[str, Any]) -> None:
         cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
-        await self._app({**scope}, _again(json.dumps(cancelled).encode(), receive), nowhere)
+        await self._app({**scope}, again(json.dumps(cancelled).encode(), receive), nowhere)
 
 
 def _naming_run(scope: Scope, send: Send) -> Send:
@@ -222,20 +220,6 @@ def _naming_run(scope: Scope, send: Send) -> Send:
 
 def _too_large(most: int) -> Refused:
     return Refused(413, f"the body of such a request may have {most:,} bytes")
-
-
-def _again(body: bytes, receive: Receive) -> Receive:
-    """A `receive` that gives a body that was read already, and then whatever follows."""
-    given = False
-
-    async def received() -> Message:
-        nonlocal given
-        if given:
-            return await receive()
-        given = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return received
 
 
 def _parsed(body: bytes) -> dict[str, Any]:

@@ -17,6 +17,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 SESSION_ID = "mcp-session-id"
 
+OF_ONE_CONNECTION = {b"connection", b"keep-alive", b"transfer-encoding", b"content-length", b"date"}
+"""Headers that belong to one connection: those of a request or answer that is handed on are others."""
+
 UNUSED_SECONDS = 60.0
 """Seconds after which a session ends that has had no request since it was opened."""
 
@@ -170,3 +173,17 @@ async def _nothing() -> Message:
 
 async def nowhere(message: Message) -> None:
     pass
+
+
+def again(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that gives a body that was read already, and then whatever follows."""
+    given = False
+
+    async def received() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return received

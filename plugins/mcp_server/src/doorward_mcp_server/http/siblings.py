@@ -1,5 +1,5 @@
 """Workers of one `serve`: a request for what another one holds, a session of an older protocol version or of a sandbox,
-is handed on to it, whole, and its answer handed back.
+is handed on to it, whole, and its answer handed back. What a gateway on another machine holds goes to that: `peers`.
 
 Each worker listens at a socket of its own besides, in a folder of this user alone, and lets in there whom it lets in
 elsewhere: who hands a request on is not trusted to have looked at it.
@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 from doorward.serving import Process
@@ -19,19 +20,24 @@ from pydantic_core import from_json
 from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope, Send
 
-from doorward_mcp_server.http.sessions import SESSION_ID, Refused
+from doorward_mcp_server.http.sessions import OF_ONE_CONNECTION, SESSION_ID, Refused
 from doorward_mcp_server.other_processes import socket_path
 
-_OF_ONE_CONNECTION = {b"connection", b"keep-alive", b"transfer-encoding", b"content-length", b"date"}
+if TYPE_CHECKING:
+    from doorward_mcp_server.http.peers import Peers
+
+FROM_PEER = "doorward.from_peer"
+"""In the scope of a request that a gateway on another machine has sent."""
 
 GONE = "the process that had this session is gone, and the session with it: begin a new one (initialize)"
 
 
 class Siblings:
-    """The other workers, each named by the id of its process; ids of sessions begin with it."""
+    """The other workers, each named by the id of its process; ids of sessions begin with it. `peers` are the gateways
+    on other machines, if they can be found."""
 
-    def __init__(self, process: Process) -> None:
-        self._process = process
+    def __init__(self, process: Process, peers: Peers | None = None) -> None:
+        self._process, self.peers = process, peers
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[socket.socket]:
@@ -69,71 +75,99 @@ class Siblings:
 
         return named
 
-    def owner(self, scope: Scope, body: bytes = b"") -> str:
-        """The id of the worker that has what a request is for; "" if that is this one, or nobody knows. Raises: Refused
-        for a session of the protocol whose process is gone."""
+    def knows(self, named: str) -> bool:
+        """Whether another worker that lives has named something."""
+        return self._process.knows(named)
+
+    async def hand_on(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> bool:
+        """Have another process answer a request, if that has what the request is for. Nothing is looked up for one of
+        this process, or of nobody.
+
+        Returns: whether it was another's.
+        Raises: Refused for a session of the protocol whose process is gone.
+        """
         session = Headers(scope=scope).get(SESSION_ID, "")
+        named = session or _sandbox(body)
+        if not named or named.startswith(self._process.id):
+            return False
+        sent_on = FROM_PEER in scope
+        if not sent_on and self._process.knows(named):
+            await self.forward(named[:8], scope, body, receive, send)
+            return True
+        if not sent_on and self.peers is not None and (found := await self.peers.find(named)) is not None:
+            await _relayed(self.peers.exchange(found, scope, body), receive, send)
+            return True
         if session:
-            if session.startswith(self._process.id):
-                return ""
-            if not self._process.knows(session):
-                raise Refused(404, GONE)
-            return session[:8]
-        if b'"session_id"' not in body:
-            return ""
-        with contextlib.suppress(ValueError, AttributeError):
-            sandbox = from_json(body)["params"]["arguments"]["session_id"]
-            if isinstance(sandbox, str) and self._process.knows(sandbox):
-                return sandbox[:8]
-        return ""
+            raise Refused(404, GONE)
+        return False
 
     async def forward(self, owner: str, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
         """Have another worker answer a request; if its client goes, the work over there ends. Raises: Refused if the
         worker is gone."""
-        work = asyncio.ensure_future(self._forward(owner, scope, body, send))
-        left = asyncio.ensure_future(_left(receive))
-        try:
-            await asyncio.wait([work, left], return_when=asyncio.FIRST_COMPLETED)
-            if work.done():
-                work.result()
-        finally:
-            for task in (work, left):
-                task.cancel()
-            await asyncio.wait([work, left])
+        await _relayed(self._exchange(owner, scope, body), receive, send)
 
-    async def _forward(self, owner: str, scope: Scope, body: bytes, send: Send) -> None:
-        begun = False
+    @contextlib.asynccontextmanager
+    async def _exchange(self, owner: str, scope: Scope, body: bytes) -> AsyncIterator[httpx2.Response]:
         query = scope["query_string"].decode("latin-1")
         url = f"http://worker{scope['raw_path'].decode('latin-1')}" + (f"?{query}" if query else "")
-        headers = [(name, value) for name, value in scope["headers"] if name not in _OF_ONE_CONNECTION]
-        try:
-            with socket_path(self._process.folder, f"{owner}.http") as path:
-                transport = httpx2.AsyncHTTPTransport(uds=path)
-                async with (
-                    httpx2.AsyncClient(transport=transport, timeout=None, trust_env=False) as client,
-                    client.stream(scope["method"], url, headers=headers, content=body) as answer,
-                ):
-                    begun = True
-                    await send(_start(answer))
-                    async for part in answer.aiter_raw():
-                        await send({"type": "http.response.body", "body": part, "more_body": True})
-            await send({"type": "http.response.body", "body": b""})
-        except (OSError, httpx2.ConnectError) as error:
-            if begun:
-                raise
-            raise Refused(404, GONE) from error
-        except httpx2.TransportError as error:
-            if begun:
-                raise
-            why = (
-                "the process that had this session died while it answered: whether it had called anything is not known"
-            )
-            raise Refused(502, why) from error
+        headers = [(name, value) for name, value in scope["headers"] if name not in OF_ONE_CONNECTION]
+        with socket_path(self._process.folder, f"{owner}.http") as path:
+            transport = httpx2.AsyncHTTPTransport(uds=path)
+            async with (
+                httpx2.AsyncClient(transport=transport, timeout=None, trust_env=False) as client,
+                client.stream(scope["method"], url, headers=headers, content=body) as answer,
+            ):
+                yield answer
+
+
+async def _relayed(exchange: AbstractAsyncContextManager[httpx2.Response], receive: Receive, send: Send) -> None:
+    """Hand back the answer of another process; if the client goes, the work over there ends. Raises: Refused if the
+    process is gone."""
+    work = asyncio.ensure_future(_relay(exchange, send))
+    left = asyncio.ensure_future(_left(receive))
+    try:
+        await asyncio.wait([work, left], return_when=asyncio.FIRST_COMPLETED)
+        if work.done():
+            work.result()
+    finally:
+        for task in (work, left):
+            task.cancel()
+        await asyncio.wait([work, left])
+
+
+async def _relay(exchange: AbstractAsyncContextManager[httpx2.Response], send: Send) -> None:
+    begun = False
+    try:
+        async with exchange as answer:
+            begun = True
+            await send(_start(answer))
+            async for part in answer.aiter_raw():
+                await send({"type": "http.response.body", "body": part, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+    except (OSError, httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+        if begun:
+            raise
+        raise Refused(404, GONE) from error
+    except httpx2.TransportError as error:
+        if begun:
+            raise
+        why = "the process that had this session died while it answered: whether it had called anything is not known"
+        raise Refused(502, why) from error
+
+
+def _sandbox(body: bytes) -> str:
+    """The id of the sandbox that a call names; "" if it names none."""
+    if b'"session_id"' not in body:
+        return ""
+    with contextlib.suppress(ValueError, LookupError, TypeError):
+        named = from_json(body)["params"]["arguments"]["session_id"]
+        return named if isinstance(named, str) else ""
+    return ""
 
 
 def _start(answer: httpx2.Response) -> Message:
     headers = [(name.lower(), value) for name, value in answer.headers.raw]
-    kept = [(name, value) for name, value in headers if name not in _OF_ONE_CONNECTION - {b"content-length"}]
+    kept = [(name, value) for name, value in headers if name not in OF_ONE_CONNECTION - {b"content-length"}]
     return {"type": "http.response.start", "status": answer.status_code, "headers": kept}
 
 
