@@ -38,6 +38,7 @@ async def test_a_task_is_waited_for(
         return
     assert json.loads(await called("completed", asks=True)) == {"1": {"action": "accept", "content": {"name": "Ann"}}}
     assert [method for method, _ in person.asked] == ["elicitation/create"]
+    assert person.progressed == [(1, None, "half way")]
     with pytest.raises(ServerError, match="that is wrong 2 times"):  # not made again, whatever its error says
         await called("failed")
     for odd in ("cancelled", "odd"):

@@ -144,7 +144,7 @@ async def about_task(ctx: Any, params: TaskParams) -> dict[str, Any]:
     task["polls"] += 1
     told: dict[str, Any] = {"taskId": params.task_id, "status": "working", **ASKED_SOON}
     if task["polls"] == 1 or task["end"] == "never":
-        return told
+        return {**told, "statusMessage": "half way"}
     if not task["asked"]:
         ask = t.ElicitRequest(params=t.ElicitRequestFormParams(message="Who?", requested_schema=FORM))
         asked = ask.model_dump(by_alias=True, mode="json", exclude_none=True)

@@ -182,11 +182,12 @@ class Connection:
 
         Raises: Trouble; Refusal if the task failed.
         """
-        id, failed = task.get("taskId"), 0
+        id, failed, told, last = task.get("taskId"), 0, 0, ""
         if not isinstance(id, str) or not 0 < len(id) <= 2000:
             raise Trouble("it answered with a task that has no id")
         over = False
         answered: set[str] = set()
+        self._under_way += 1  # it is, between two questions as well
         try:
             while True:
                 await anyio.sleep(_poll_seconds(task.get("pollIntervalMs")))
@@ -200,7 +201,11 @@ class Connection:
                     continue
                 match task.get("status"):
                     case "working":
-                        pass
+                        message = task.get("statusMessage")
+                        if flight.client is not None and isinstance(message, str) and message != last:
+                            told, last = told + 1, message
+                            with contextlib.suppress(DoorwardError):  # a client that is gone
+                                await flight.client.progress(told, None, message)
                     case "input_required":
                         if responses := await self._answers(task, flight, answered):
                             answered |= responses.keys()
@@ -209,6 +214,8 @@ class Connection:
                         over = True
                         return _result(task, status)
         finally:
+            self._under_way -= 1
+            self._end_retired()
             if not over and not self.ended.is_set():
                 leaving = asyncio.ensure_future(self._cancel(id))
                 self._leaving.add(leaving)
