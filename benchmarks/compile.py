@@ -114,7 +114,7 @@ def _unpacked(file: Path, target: Path) -> Path:
     """The document without compression; for an archive, its folder."""
     import tarfile
 
-    from doorward_openapi.document.document import zstd
+    from doorward_http import zstd_module as zstd
 
     raw = zstd().decompress(file.read_bytes())
     if ".tar" not in file.name:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml_rs
-from doorward_openapi.document.document import zstd
+from doorward_http import zstd_module as zstd
 
 
 def examples(folder: Path) -> Iterator[tuple[str, Any]]:

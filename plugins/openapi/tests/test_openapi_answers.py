@@ -14,9 +14,9 @@ import anyio
 import pytest
 from doorward import ApiError, DoorwardError, Reply, ServerError
 from doorward.values import quoted
+from doorward_http import zstd_module as zstd
 from doorward_openapi.calls import answers, exchanges
 from doorward_openapi.calls.answers import Answer
-from doorward_openapi.document.document import zstd
 from doorward_openapi.wire import streams
 
 pytestmark = pytest.mark.anyio

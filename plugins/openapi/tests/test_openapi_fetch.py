@@ -10,8 +10,8 @@ import anyio
 import httpx2
 import pytest
 from doorward import ConfigError, MissingSecret, ServerContext, ServerError
+from doorward_http import zstd_module as zstd
 from doorward_openapi import OpenAPI
-from doorward_openapi.document.document import zstd
 from pydantic import ValidationError
 
 pytestmark = pytest.mark.anyio

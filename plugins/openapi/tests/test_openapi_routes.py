@@ -184,7 +184,7 @@ def test_openapi_many_routes_cost_little() -> None:
 @pytest.mark.slow
 def test_openapi_plain_values_of_real_documents_are_nobody_elses(file: str, template: str, sent: str) -> None:
     """Paths of files and names of branches, in GitHub's own document."""
-    from doorward_openapi.document.document import zstd
+    from doorward_http import zstd_module as zstd
 
     paths = json.loads(zstd().decompress((Path(os.environ["DOORWARD_SPECS"]) / file).read_bytes()))["paths"]
     assert [*routes(*paths).others("GET", template, sent)] == []

@@ -19,6 +19,8 @@ MAX_ANSWER_BYTES = 256 * 2**10
 """A longer answer is refused."""
 UNREACHABLE_HINT = "Is it up, and is its address right?"
 """The hint of a provider that cannot be reached."""
+_CODINGS = ("gzip", "deflate")
+"""Those that take no longer than what is read of them."""
 _TEXT = re.compile(r"(?i)utf-?(8|16|32)|(us-)?ascii|iso-8859-\d+|windows-\d+|shift_jis|euc-(jp|kr)|gb\w+|big5|koi8-\w")
 """Charsets that are decoded. Some of Python's other codecs take quadratic time, and some are not for text."""
 
@@ -27,14 +29,14 @@ def plain_client(*urls: str, **more: Any) -> httpx2.AsyncClient:
     """A client for exchanges with these places, by the proxies of the environment, but for those on this machine.
     `more` is for the client. Raises: ConfigError if the environment names a proxy that is none."""
     with known_proxy():
-        return httpx2.AsyncClient(mounts=not_by_proxy(*urls), **more)
+        return httpx2.AsyncClient(mounts=not_by_proxy(*urls), headers={"Accept-Encoding": ", ".join(_CODINGS)}, **more)
 
 
 async def exchange(client: httpx2.AsyncClient, request: httpx2.Request) -> httpx2.Response:
     """Send a request. Returns: the answer, read to its end. A redirect is an answer too; its `next_request` is the
     request that it asks for.
 
-    Raises: ServerError with the place; LoginRefused if the answer is too long.
+    Raises: ServerError with the place; LoginRefused if the answer is too long, or packed in an odd way.
     """
     where = place(str(request.url))
     body = b""
@@ -42,6 +44,8 @@ async def exchange(client: httpx2.AsyncClient, request: httpx2.Request) -> httpx
         with anyio.fail_after(EXCHANGE_SECONDS):
             response = await client.send(request, stream=True, follow_redirects=False)
             async with contextlib.aclosing(response):
+                if response.headers.get("content-encoding", "identity").strip().lower() not in ("identity", *_CODINGS):
+                    raise LoginRefused(f"{where} packed its answer more than once, or as nobody asked for")
                 async for part in response.aiter_bytes():
                     body += part
                     if len(body) > MAX_ANSWER_BYTES:

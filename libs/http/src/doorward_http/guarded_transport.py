@@ -9,12 +9,14 @@ from typing import cast
 import httpx2
 
 from doorward_http.answer import HttpAnswer
+from doorward_http.content_codings import ACCEPTED_CODINGS, unpacked
 from doorward_http.destinations import Destinations
 from doorward_http.engine import Content, HttpEngine
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
-    """A transport of httpx2 that sends by an `HttpEngine`, which see: only to allowed addresses."""
+    """A transport of httpx2 that sends by an `HttpEngine`, which see: only to allowed addresses. The content of answers
+    is unpacked already, by us: in steps, and once."""
 
     def __init__(
         self,
@@ -29,10 +31,12 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         answer = await self.engine.send(
             request.method,
             str(request.url),
-            request.headers.raw,
+            [_with_codings(each) for each in request.headers.raw],
             _content(request),
             request.extensions.get("timeout"),
         )
+        if request.headers.get("accept-encoding") != "identity":  # who wants it as it is refuses all else
+            answer = unpacked(answer)
         extensions = {"http_version": answer.version, "reason_phrase": answer.reason}
         return httpx2.Response(
             answer.status, headers=answer.headers, stream=AnswerStream(answer), extensions=extensions
@@ -54,6 +58,13 @@ class AnswerStream(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self.answer.aclose()
+
+
+def _with_codings(header: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
+    """The header, without codings that httpx2 would unpack and we do not."""
+    name, value = header
+    is_it = len(name) == 15 and name.lower() == b"accept-encoding" and value != b"identity"
+    return (name, ACCEPTED_CODINGS) if is_it else header
 
 
 def _content(request: httpx2.Request) -> Content:

@@ -149,8 +149,11 @@ async def _download(url: str, file: Path) -> None:
     content = b""
     try:
         with anyio.fail_after(_DOWNLOAD_SECONDS):
-            async with httpx2.AsyncClient() as client, _answer(client, url) as answer:
+            plain = {"Accept-Encoding": "identity"}
+            async with httpx2.AsyncClient(headers=plain) as client, _answer(client, url) as answer:
                 answer.raise_for_status()
+                if answer.headers.get("content-encoding", "identity").lower() != "identity":
+                    raise ServerError(f"the guide {shown} is packed", hint="Its server was asked for it as it is.")
                 async for part in answer.aiter_bytes():
                     content += part
                     if len(content) > MAX_GUIDE_BYTES:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import anyio
 import httpx2
 from doorward import Refused, ServerError, Template
-from doorward_http import GuardedTransport, HttpAnswer, UpstreamLimits
+from doorward_http import GuardedTransport, HttpAnswer, UpstreamLimits, unpacked
 
 from doorward_openapi.calls import exchanges, failures, redirects, retries
 from doorward_openapi.calls.answers import Answer
@@ -215,9 +215,7 @@ class Client:
         """One exchange. The answer gives its content without content codings that were asked for."""
         headers = exchanges.with_usual(hop.headers)
         if auth is None:
-            return exchanges.unpacked(
-                await self._transport.engine.send(hop.method, hop.url, headers, hop.content or b"")
-            )
+            return unpacked(await self._transport.engine.send(hop.method, hop.url, headers, hop.content or b""))
         request = httpx2.Request(hop.method, hop.url, headers=headers, content=hop.content)
         return await exchanges.authenticated(self._transport, auth, request)
 

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from email.message import Message
 from functools import cache, lru_cache
 
-import anyio.lowlevel
 import httpx2
-from doorward_http import AnswerStream, GuardedTransport, HttpAnswer
+from doorward_http import ACCEPTED_CODINGS, AnswerStream, GuardedTransport, HttpAnswer
 
 _AGENT = "doorward-openapi/0.1.0"
 _MAX_KNOWN_CHARACTERS = 200
@@ -22,7 +21,8 @@ Headers = list[tuple[bytes, bytes]]
 def usual_headers() -> dict[str, tuple[bytes, bytes]]:
     """What httpx2 sends with each request, by the name in small letters; `Accept-Encoding` names what it unpacks."""
     client = httpx2.AsyncClient(headers={"User-Agent": _AGENT}, transport=httpx2.MockTransport(_never), trust_env=False)
-    return {name.lower().decode(): (name, value) for name, value in client.headers.raw}
+    found = {name.lower().decode(): (name, value) for name, value in client.headers.raw}
+    return {**found, "accept-encoding": (b"Accept-Encoding", ACCEPTED_CODINGS)}
 
 
 def _never(request: httpx2.Request) -> httpx2.Response:
@@ -66,40 +66,9 @@ _known_charset = lru_cache(maxsize=64)(_charset)
 
 
 def left_packed(headers: Mapping[str, str]) -> str:
-    """The content coding of an answer that cannot be unpacked; "" if there is none."""
-    coding = headers.get("content-encoding", "").rpartition(",")[2].strip().lower()
-    return "" if coding in ("", "identity") or coding.encode() in usual_headers()["accept-encoding"][1] else coding
-
-
-class Unpacked(HttpAnswer):
-    """The answer of a response, with its content unpacked."""
-
-    def __init__(self, response: httpx2.Response) -> None:
-        super().__init__(
-            response.status_code, response.reason_phrase.encode("ascii", "ignore"), response.headers.raw, b"HTTP/1.1"
-        )
-        self._response, self._parts = response, response.aiter_bytes()
-        self._begun = False
-
-    async def read(self) -> bytes:
-        if self._begun:
-            await anyio.lowlevel.checkpoint()  # unpacking can yield hundreds of pieces without a pause
-        self._begun = True
-        return await anext(self._parts, b"")
-
-    async def aclose(self) -> None:
-        await self._response.aclose()
-
-
-def unpacked(answer: HttpAnswer) -> HttpAnswer:
-    """The answer with its content unpacked, if it is packed."""
-    if not _packed(answer):
-        return answer
-    return Unpacked(httpx2.Response(answer.status, headers=answer.headers, stream=AnswerStream(answer)))
-
-
-def _packed(answer: HttpAnswer) -> bool:
-    return any(len(name) == 16 and name.lower() == b"content-encoding" for name, _ in answer.headers)
+    """The content coding of an answer that was not unpacked; "" if there is none."""
+    coding = headers.get("content-encoding", "").strip().lower()
+    return "" if coding == "identity" else coding
 
 
 async def authenticated(transport: GuardedTransport, auth: httpx2.Auth, request: httpx2.Request) -> HttpAnswer:
@@ -109,8 +78,24 @@ async def authenticated(transport: GuardedTransport, auth: httpx2.Auth, request:
     """
     response = await _shown(transport, auth, request)
     stream = response.stream
-    unread = isinstance(stream, AnswerStream) and not response.is_stream_consumed and not _packed(stream.answer)
-    return stream.answer if isinstance(stream, AnswerStream) and unread else Unpacked(response)
+    unread = isinstance(stream, AnswerStream) and not response.is_stream_consumed
+    return stream.answer if isinstance(stream, AnswerStream) and unread else _Read(response)
+
+
+class _Read(HttpAnswer):
+    """The answer of a response that an auth has read, or has made."""
+
+    def __init__(self, response: httpx2.Response) -> None:
+        super().__init__(
+            response.status_code, response.reason_phrase.encode("ascii", "ignore"), response.headers.raw, b"HTTP/1.1"
+        )
+        self._response, self._parts = response, response.aiter_bytes()
+
+    async def read(self) -> bytes:
+        return await anext(self._parts, b"")
+
+    async def aclose(self) -> None:
+        await self._response.aclose()
 
 
 async def _shown(transport: GuardedTransport, auth: httpx2.Auth, request: httpx2.Request) -> httpx2.Response:

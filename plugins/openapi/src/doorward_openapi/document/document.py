@@ -5,11 +5,8 @@ from __future__ import annotations
 
 import codecs
 import gc
-import io
 import json
 import re
-import sys
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -27,30 +24,25 @@ MAX_SEPARATORS = 4_000_000
 _SMALL_DOCUMENT_BYTES = 8 * 2**20
 """A document below this size cannot hold enough values to be worth counting."""
 
+_PACKED = {b"\x28\xb5\x2f\xfd": "zstd", b"\x1f\x8b": "gzip"}
+_WINDOW_LOG = 27
+"""A window of 128 MiB, which `zstd --long` may want."""
+
 _NO_SEPARATORS = bytes(byte for byte in range(256) if byte not in b",[{\n-")
-
-
-def zstd() -> Any:
-    """The module of PEP 784, which older Pythons have from a package."""
-    if sys.version_info >= (3, 14):
-        from compression import zstd
-    else:
-        from backports import zstd
-    return zstd
 
 
 def decompress(raw: bytes, name: str) -> bytes:
     """Decompress zstd or gzip, told by the first bytes; anything else stays as it is. Raises: ConfigError if it is
-    broken, or larger than `MAX_DOCUMENT_BYTES`."""
-    try:
-        if raw.startswith(b"\x28\xb5\x2f\xfd"):
-            module = zstd()
-            widest = {module.DecompressionParameter.window_log_max: 27}
-            raw = module.ZstdFile(io.BytesIO(raw), options=widest).read(MAX_DOCUMENT_BYTES + 1)
-        elif raw.startswith(b"\x1f\x8b"):
-            raw = zlib.decompressobj(wbits=31).decompress(raw, MAX_DOCUMENT_BYTES + 1)
-    except Exception as error:  # ZstdError, which not every start should import
-        raise ConfigError(f"cannot be decompressed: {error}", place=name) from None
+    broken, cut off, or larger than `MAX_DOCUMENT_BYTES`."""
+    coding = next((coding for begins, coding in _PACKED.items() if raw.startswith(begins)), "")
+    if coding:
+        import httpx2
+        from doorward_http import unpack
+
+        try:
+            raw = unpack(raw, coding, MAX_DOCUMENT_BYTES, window_log=_WINDOW_LOG)
+        except httpx2.DecodingError as error:
+            raise ConfigError(f"cannot be decompressed: {error}", place=name) from None
     if len(raw) > MAX_DOCUMENT_BYTES:
         raise ConfigError(f"is larger than {MAX_DOCUMENT_BYTES // 2**20} MiB", place=name)
     return raw
