@@ -277,7 +277,7 @@ class Soak:
                 async with connected(self.url, self.tokens[number % len(self.tokens)], era) as agent:
                     await self._work(agent, number)
             except* Exception as failed:  # the gateway is not there, or went while the client connected or left
-                self.failed.update(repr(error)[:200] for error in _leaves(failed))
+                self.failed.update(repr(error)[:200] for error in leaves(failed))
                 await anyio.sleep(0.1)
             finally:
                 self._busy -= 1
@@ -470,9 +470,9 @@ def audited(state: Path) -> Iterator[dict[str, Any]]:
                 yield json.loads(line)
 
 
-def _leaves(failed: BaseExceptionGroup[Any]) -> Iterator[BaseException]:
+def leaves(failed: BaseExceptionGroup[Any]) -> Iterator[BaseException]:
     for each in failed.exceptions:
-        yield from _leaves(each) if isinstance(each, BaseExceptionGroup) else (each,)
+        yield from leaves(each) if isinstance(each, BaseExceptionGroup) else (each,)
 
 
 def _owner(group: str) -> int:

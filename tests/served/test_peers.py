@@ -7,7 +7,7 @@ import contextlib
 import itertools
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +31,8 @@ INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": CLIEN
 class Peers(Machines):
     """Machines each of which says by which address the others reach it."""
 
-    def __init__(self, folder: Path, database: str, config: str) -> None:
-        super().__init__(folder, database, config)
+    def __init__(self, folder: Path, database: str, config: str, names: Sequence[str] = ("one", "other")) -> None:
+        super().__init__(folder, database, config, names)
         self.ports = [reserve_port() for _ in self.each]
         for project, port in zip(self.each, self.ports, strict=True):
             project.env["DOORWARD_HTTP__PEER"] = f"http://127.0.0.1:{port}/mcp"

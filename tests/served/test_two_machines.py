@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
 import anyio
@@ -23,12 +23,12 @@ RULE = '[[policy.rules]]\nclass = "write"\nthen = "confirm"\nreason = "writes ne
 
 
 class Machines:
-    """Two projects of one configuration, with nothing in common but a schema of the database."""
+    """Projects of one configuration, with nothing in common but a schema of the database."""
 
-    def __init__(self, folder: Path, database: str, config: str) -> None:
+    def __init__(self, folder: Path, database: str, config: str, names: Sequence[str] = ("one", "other")) -> None:
         url, schema = json.dumps(database), f"two_{folder.name}".lower().replace("-", "_")
         stored = f"[stores.postgres]\nurl = {url}\nschema_name = '{schema[:50]}'\n"
-        self.each = [Forked(folder / name, STORE + config + stored) for name in ("one", "other")]
+        self.each = [Forked(folder / name, STORE + config + stored) for name in names]
 
     @contextlib.contextmanager
     def urls(self) -> Iterator[list[str]]:

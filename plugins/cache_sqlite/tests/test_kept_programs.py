@@ -254,6 +254,27 @@ async def test_a_cache_that_is_quick_is_not_waited_for(keeping: Any) -> None:
         await until(lambda: not keeps(gate)._pending)
 
 
+@pytest.mark.slow
+async def test_machines_that_share_a_store_wait_for_it(keeping: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There an id is only given for what is kept: the next request may come to another machine, or this one die."""
+    keeping.install("cache", "stuck", Stuck)
+    async with keeping.gateway(CONFIG.replace('"memory"', '"stuck"')) as gate:
+        monkeypatch.setattr(type(gate.store), "distributed", True, raising=False)
+        keeps(gate)._quick = True
+        answered: list[str] = []
+
+        async def run(code: str) -> None:
+            answered.append((await gate.execute(code)).cache_id)
+
+        async with anyio.create_task_group() as group:
+            for code in ("1 + 1", "2 + 2"):
+                group.start_soon(run, code)
+            await until(lambda: len(keeps(gate)._pending) == 2)
+            assert answered == []
+            Stuck.here.free.set()
+        assert all(answered)
+
+
 class Mute(Exception):
     """Fails when it is asked what it is."""
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
 from typing import Any
 
+import httpx2
 import pytest
+import structlog
 from doorward import ConfigError
 from doorward.engines import MemoryStore, Put
 from doorward_mcp_server.http.from_peers import FromPeers
 from doorward_mcp_server.http.peers import PROOF_HEADER, SENT_HEADER, TABLE, Peers, check_peer
 from doorward_mcp_server.http.sessions import Refused
-from doorward_mcp_server.http.siblings import FROM_PEER, Siblings
+from doorward_mcp_server.http.siblings import FROM_PEER, Siblings, relayed
 
 pytestmark = pytest.mark.anyio
 
@@ -137,3 +142,29 @@ def test_where_none_can_be_found(url: str, *, distributed: bool, key: bool, told
     """It is said at the start."""
     with pytest.raises(ConfigError, match=told):
         check_peer(url, distributed=distributed, sealed=key)
+
+
+async def test_what_breaks_off() -> None:
+    """An answer in the middle of which its process dies breaks off for the client, too: it is not ended as if it were whole,
+    and nothing is logged as a defect of ours."""
+    sent: list[Any] = []
+
+    class Dying(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            yield b"data: half of"
+            raise httpx2.RemoteProtocolError("peer closed connection")
+
+    @contextlib.asynccontextmanager
+    async def exchange() -> AsyncIterator[httpx2.Response]:
+        yield httpx2.Response(200, stream=Dying())
+
+    async def receive() -> Any:
+        await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    with structlog.testing.capture_logs() as logged:
+        await relayed(exchange(), receive, send)
+    assert [message.get("more_body") for message in sent] == [None, True]
+    assert [each["event"] for each in logged] == ["session_broke_off"]

@@ -139,14 +139,15 @@ class KeptPrograms:
         """The id of the program; `None` if to keep it takes too long. Until it is done, other runs do not wait for the
         cache.
 
-        A cache that kept the last program, under the id that was proposed, is not waited for."""
+        A cache that kept the last program, under the id that was proposed, is not waited for. It is where machines
+        share the store: the next request may come to another one, or this one die."""
         quick = self._quick and len(self._pending) < MAX_PENDING
         if self._pending and not quick:
             return None
         putting = asyncio.ensure_future(self._kept(cache, kept))
         self._pending[kept.cache_id] = putting
         putting.add_done_callback(partial(self._done, kept.cache_id))
-        if quick:
+        if quick and not getattr(self._gateway.store, "distributed", False):
             return kept.cache_id
         await asyncio.wait({putting}, timeout=KEEP_WAIT_SECONDS)
         if putting.done():

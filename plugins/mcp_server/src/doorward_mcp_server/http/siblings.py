@@ -15,6 +15,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 
 import httpx2
+from doorward import log
 from doorward.serving import Process
 from pydantic_core import from_json
 from starlette.datastructures import Headers
@@ -95,7 +96,7 @@ class Siblings:
             await self.forward(named[:8], scope, body, receive, send)
             return True
         if not sent_on and self.peers is not None and (found := await self.peers.find(named)) is not None:
-            await _relayed(self.peers.exchange(found, scope, body), receive, send)
+            await relayed(self.peers.exchange(found, scope, body), receive, send)
             return True
         if session:
             raise Refused(404, GONE)
@@ -104,7 +105,7 @@ class Siblings:
     async def forward(self, owner: str, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
         """Have another worker answer a request; if its client goes, the work over there ends. Raises: Refused if the
         worker is gone."""
-        await _relayed(self._exchange(owner, scope, body), receive, send)
+        await relayed(self._exchange(owner, scope, body), receive, send)
 
     @contextlib.asynccontextmanager
     async def _exchange(self, owner: str, scope: Scope, body: bytes) -> AsyncIterator[httpx2.Response]:
@@ -120,7 +121,7 @@ class Siblings:
                 yield answer
 
 
-async def _relayed(exchange: AbstractAsyncContextManager[httpx2.Response], receive: Receive, send: Send) -> None:
+async def relayed(exchange: AbstractAsyncContextManager[httpx2.Response], receive: Receive, send: Send) -> None:
     """Hand back the answer of another process; if the client goes, the work over there ends. Raises: Refused if the
     process is gone."""
     work = asyncio.ensure_future(_relay(exchange, send))
@@ -144,13 +145,12 @@ async def _relay(exchange: AbstractAsyncContextManager[httpx2.Response], send: S
             async for part in answer.aiter_raw():
                 await send({"type": "http.response.body", "body": part, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
-    except (OSError, httpx2.ConnectError, httpx2.ConnectTimeout) as error:
-        if begun:
-            raise
-        raise Refused(404, GONE) from error
-    except httpx2.TransportError as error:
-        if begun:
-            raise
+    except (OSError, httpx2.TransportError) as error:
+        if begun:  # it is left as it is: whoever ends it would say that it is whole
+            log.warning("session_broke_off", why=f"the process that had it died: {error}")
+            return
+        if isinstance(error, (OSError, httpx2.ConnectError, httpx2.ConnectTimeout)):
+            raise Refused(404, GONE) from error
         why = "the process that had this session died while it answered: whether it had called anything is not known"
         raise Refused(502, why) from error
 
