@@ -53,7 +53,7 @@ class Bare:
         self.settings = SimpleNamespace(scratch=8 * 2**20)
 
     def capabilities(self) -> Capabilities:
-        return Capabilities("Python", "none: for tests", packages=["pandas"], limits={"time": "host"})
+        return Capabilities("Python", "none: for tests", packages=["pandas"], shell=True, limits={"time": "host"})
 
     async def check(self) -> list[str]:
         return ["a plain process"]
@@ -228,7 +228,8 @@ def test_the_command(project: Cli, doorward_host: Any) -> None:
     rows = {row["executor"]: row for row in project("sandbox", "list", "--json").json["executors"]}
     assert {name: row["used"] for name, row in rows.items()} == {"holding": True, "bare": False, "inprocess": False}
     assert (rows["bare"]["packages"], rows["bare"]["limits"]) == (["pandas"], {"time": "host"})
-    assert "bare\tno\tPython\tnone: for tests\tpandas\ttime: host\n" in project("sandbox", "list").out
+    assert (rows["bare"]["shell"], rows["bare"]["network"]) == (True, False)
+    assert "bare\tno\tPython\tnone: for tests\tpandas\tshell\ttime: host\n" in project("sandbox", "list").out
 
     built = project("sandbox", "build", "bare")
     assert (built.code, built.out, built.err) == (0, "bare: made nothing of 0 bytes\n", "pulling nothing\n")

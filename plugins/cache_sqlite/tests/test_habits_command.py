@@ -35,6 +35,7 @@ def test_a_habit_becomes_a_saved_program_with_a_test(cli: Cli, came: Any) -> Non
     )
     assert cli("habits", "--least", "4", "--json").json == {"habits": []}
     assert not (came.folder / "programs").exists()
+    assert "there is no habit 'none'" in cli("habits", "--save", "none").err
     assert "there is nobody to ask" in cli("habits", "--save", "get_forecast").err
     saved = cli("habits", "--save", "get_forecast", "--as", "town", "--yes")
     assert "get_forecast(city='Lima', days=3)" in saved.err

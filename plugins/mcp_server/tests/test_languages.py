@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -68,15 +69,27 @@ async def test_a_model_chooses_where_there_is_a_choice(host: Any) -> None:
 @pytest.mark.parametrize("surface", ["standard", "minimal"])
 async def test_texts_without_python(host: Any, surface: str) -> None:
     """Where no executor runs Python, all texts are about TypeScript."""
-    async with host.gateway(f'surface = "{surface}"\n{ALONE}') as gate:
-        server = build(gate)
-        assert "Python" not in (server.instructions or "")
-        async with Client(server) as client:
-            tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-            assert "TypeScript" in (tools["execute_code"].description or "")
-            assert not any("Python" in (tool.description or "") for tool in tools.values())
-            assert tools["execute_code"].input_schema["properties"]["language"]["enum"] == ["typescript", "javascript"]
-            ran = await client.call_tool("execute_code", {"code": "const a = 2"})
-            assert ran.structured_content["value"] == 2
+    async with host.gateway(f'surface = "{surface}"\n{ALONE}') as gate, Client(build(gate)) as client:
+        assert "Python" not in (client.instructions or "")
+        assert ("TypeScript" in (client.instructions or "")) == (surface == "standard")
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert "TypeScript" in (tools["execute_code"].description or "")
+        assert not any("Python" in (tool.description or "") for tool in tools.values())
+        assert tools["execute_code"].input_schema["properties"]["language"]["enum"] == ["typescript", "javascript"]
+        ran = await client.call_tool("execute_code", {"code": "const a = 2"})
+        assert ran.structured_content["value"] == 2
     assert len(guides.STANDARD_TYPESCRIPT) < 1300
     assert len(guides.MINIMAL_TYPESCRIPT) <= 2048
+
+
+@pytest.mark.parametrize("surface", ["standard", "minimal"])
+async def test_no_text_denies_a_network_that_there_is(host: Any, surface: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the operator gives one to an executor, only credentials are said to be absent."""
+    declared = Scripted.capabilities
+    for has, said in ((False, "without network or credentials"), (True, "sandbox without credentials")):
+        monkeypatch.setattr(
+            Scripted, "capabilities", lambda scripted, has=has: replace(declared(scripted), network=has)
+        )
+        async with host.gateway(f'surface = "{surface}"\n{ALONE}') as gate, Client(build(gate)) as client:
+            tools = {tool.name: tool.description for tool in (await client.list_tools()).tools}
+            assert said in f"{client.instructions} {tools['execute_code']}"

@@ -178,7 +178,7 @@ def test_commands_list_pause_resume_and_run(doorward_host: Any, cli: Cli, monkey
     listed = json.loads(cli("triggers", "list", "--json").out)["triggers"]
     assert [(each["name"], each["state"], each["missed"]) for each in listed] == [
         ("paid", "paused", 0),
-        ("nightly", "paused", 0),
+        ("nightly", "cannot run: there is no cached program 'nobody_saved_this' (any more)", 0),
     ]
     assert cli("triggers", "resume", "paid").code == 0
     assert cli("triggers", "run", "paid", "--params", '{"order": "Os"}').code == 0

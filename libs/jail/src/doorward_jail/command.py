@@ -49,9 +49,9 @@ class Sandbox(click.Command):
 @click.argument("name", required=False)
 @click.argument("packages", nargs=-1, metavar="[PACKAGE]...")
 def sandbox(project: Project, action: str, name: str | None, packages: tuple[str, ...]) -> int:
-    """Executors: `list` what they can do, `add` packages that programs may import there, `build` what one needs (an
-    image, an environment with packages), `probe` whether their isolation holds on this machine. NAME is an executor;
-    all that the configuration names if not given.
+    """Executors: `list` what they can do (and a shell or a network that programs are given), `add` packages that
+    programs may import there, `build` what one needs (an image, an environment with packages), `probe` whether their
+    isolation holds on this machine. NAME is an executor; all that the configuration names if not given.
 
     `add` writes the packages into the configuration, the executor too if it is not there, and builds. `probe` runs
     small programs that try to get out, and ends with 1 if one did, or if an executor does not work.
@@ -77,6 +77,8 @@ async def _list(project: Project, name: str | None) -> int:
                     "language": can.language,
                     "isolation": can.isolation,
                     "packages": list(can.packages),
+                    "shell": can.shell,
+                    "network": can.network,
                     "limits": dict(can.limits),
                 }
             except DoorwardError as error:
@@ -85,16 +87,17 @@ async def _list(project: Project, name: str | None) -> int:
     if project.json:
         print_json({"executors": rows})
     else:
-        table(["executor", "used", "language", "isolation", "packages", "limits"], map(_cells, rows))
+        table(["executor", "used", "language", "isolation", "packages", "grants", "limits"], map(_cells, rows))
     return 0
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
     cells = [row["executor"], "yes" if row["used"] else "no"]
     if "broken" in row:
-        return [*cells, "broken", row["broken"]["message"], "", ""]
+        return [*cells, "broken", row["broken"]["message"], "", "", ""]
+    grants = ", ".join(word for word in ("shell", "network") if row[word])
     limits = ", ".join(f"{limit}: {by}" for limit, by in row["limits"].items())
-    return [*cells, row["language"], row["isolation"], ", ".join(row["packages"]), limits]
+    return [*cells, row["language"], row["isolation"], ", ".join(row["packages"]), grants, limits]
 
 
 async def _add(project: Project, name: str, packages: tuple[str, ...]) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,7 +17,7 @@ from doorward_cache_sqlite.alike import shape_of, with_parameters
 from doorward_cache_sqlite.command import with_kept
 from doorward_cache_sqlite.kept_programs import KeptPrograms
 from doorward_cache_sqlite.saved_programs import PYTHON, Record
-from doorward_cache_sqlite.saving import show_script
+from doorward_cache_sqlite.saving import check_somebody_to_ask, show_script
 from doorward_cache_sqlite.scripts import script
 
 
@@ -47,8 +46,6 @@ def habits(project: Project, least: int, wanted: str | None, name: str | None, y
     It reads the kept programs, and the runs in the journal ([runs] durable = "always"). Without --save nothing is
     changed. A habit that is saved already is not proposed.
     """
-    if wanted and not yes and (project.json or not sys.stdin.isatty()):
-        raise click.UsageError("there is nobody to ask: --yes saves it")
 
     async def work(kept: KeptPrograms, gate: Gateway) -> tuple[list[Habit], str | None]:
         found = await _found(kept, gate, least)
@@ -57,6 +54,7 @@ def habits(project: Project, least: int, wanted: str | None, name: str | None, y
         habit = next((each for each in found if each.name == wanted), None)
         if habit is None:
             raise click.UsageError(f"there is no habit {wanted!r}: doorward habits lists them")
+        check_somebody_to_ask(project, yes=yes)
         return [habit], await _save(project, kept, gate, habit, name or wanted, yes=yes)
 
     found, saved = with_kept(project, work, ready=True)

@@ -33,11 +33,10 @@ def save(project: Project, cache_id: str, name: str, description: str, record: b
     The script is shown before it is saved. Its test has the answers of its last run, if the journal has them ([runs]
     durable = "always"), or of a run now (--record): read them before you share them.
     """
-    if not yes and (project.json or not sys.stdin.isatty()):
-        raise click.UsageError("there is nobody to ask: --yes saves it")
 
     async def made(kept: KeptPrograms, gate: Gateway) -> dict[str, object]:
         program = await find(kept, cache_id)
+        check_somebody_to_ask(project, yes=yes)
         draft = await draft_of(gate, kept.saved, program, name, description, force=force)
         if record:
             gate.services[RECORDINGS]  # what records it is installed
@@ -60,6 +59,12 @@ def save(project: Project, cache_id: str, name: str, description: str, record: b
     elif told["saved"]:
         note(f"Saved: {told['saved']}\nRun it: doorward programs run {name} --help")
     return 0 if told["saved"] else 1
+
+
+def check_somebody_to_ask(project: Project, *, yes: bool) -> None:
+    """Raises: click.UsageError where a question has nobody to answer it."""
+    if not yes and (project.json or not sys.stdin.isatty()):
+        raise click.UsageError("there is nobody to ask: --yes saves it")
 
 
 def show_script(text: str, calls: Sequence[str], *, recorded: bool) -> None:

@@ -11,7 +11,7 @@ from doorward_durable_runs.stored_runs import STORED_RUNS
 if TYPE_CHECKING:
     from doorward import Gateway
 
-_DESCRIPTION = "Let a run go on that waits or was cut off; no call is made twice. Without `run`: lists yours."
+_DESCRIPTION = "Let a run go on that waits or was cut off; no write is made twice. Without `run`: lists yours."
 
 
 async def resume_run(

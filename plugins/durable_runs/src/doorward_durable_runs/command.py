@@ -87,7 +87,7 @@ def show(project: Project, run: str) -> None:
 def resume(
     project: Project, run: str, unknown: Literal["repeat", "fail", "made"] | None, call: int | None, answer: str | None
 ) -> int:
-    """Let RUN go on where it stood, as its principal. No call is made twice.
+    """Let RUN go on where it stood, as its principal. No write is made twice.
 
     Ends as `doorward run` does, with 4 if it waits again.
     """

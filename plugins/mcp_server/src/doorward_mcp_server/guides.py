@@ -104,9 +104,14 @@ Then: `run_cached_code("<cache_id>", {"city": "Rome", "days": 5})`.
 
 
 def in_words_of(gate: Gateway, text: str) -> str:
-    """One of our texts for agents; that of the same sense for TypeScript where no executor runs Python."""
+    """One of our texts for agents; that of the same sense for TypeScript where no executor runs Python. Where one has a
+    network, none says that there is none."""
     others = {STANDARD: STANDARD_TYPESCRIPT, MINIMAL: MINIMAL_TYPESCRIPT}
-    return text if gate.languages.default == PYTHON else others.get(text, text.replace("Python", "TypeScript"))
+    if gate.languages.default != PYTHON:
+        text = others.get(text, text.replace("Python", "TypeScript"))
+    if any(each.get("network") for each in gate.executors.describe()):
+        text = text.replace("without network or credentials", "without credentials")
+    return text
 
 
 def instructions(gate: Gateway, exposed: Collection[str], principal: str) -> str | None:

@@ -50,8 +50,7 @@ def triggers() -> None:
 def list_(project: Project) -> None:
     """List them: what each waits for, what waits for it, what was missed, and how its last run ended."""
     loaded, now = project.load(), time.time()
-    states = anyio.run(_read, loaded)
-    rows = [_described(name, settings, states[name], now) for name, settings in _of(loaded).items()]
+    rows = anyio.run(_rows, project, loaded, now)
     if project.json:
         print_json({"triggers": rows})
     elif not rows:
@@ -119,9 +118,19 @@ def _pause(project: Project, names: Sequence[str], *, paused: bool) -> None:
         say("\n".join(f"{name} {'is paused' if paused else 'goes on'}" for name in chosen))
 
 
-async def _read(loaded: Loaded) -> dict[str, State]:
-    async with open_store(loaded) as store:
-        return {name: await _queue(store, name, settings).state() for name, settings in _of(loaded).items()}
+async def _rows(project: Project, loaded: Loaded, now: float) -> list[dict[str, Any]]:
+    from doorward_triggers.running import check_program
+
+    rows = []
+    async with project.gateway(loaded, ready=False) as gateway:
+        for name, settings in _of(loaded).items():
+            row = _described(name, settings, await _queue(gateway.store, name, settings).state(), now)
+            try:
+                await check_program(gateway, name, settings)
+            except DoorwardError as error:
+                row["state"] = f"cannot run: {error.message}"
+            rows.append(row)
+    return rows
 
 
 def _queue(store: Any, name: str, settings: TriggerSettings) -> Queue:
