@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def issuer() -> Iterator[Issuer]:
 
 async def test_claims_decide_and_stay_here(api: Api, issuer: Issuer, tmp_path: Path) -> None:
     """By the claims of the token that comes with each request, under what the operator says; one that is not there is
-    no reason to let a call pass."""
+    no reason to let a call pass. Who acts for a person is in the audit log, and nothing else of a token."""
     config = LIMITS + HTTP.format(issuer=issuer.url, audience=AUDIENCE) + SHELF.format(url=api.url)
     project = Forked(tmp_path, config + RULES)
     project.env["DOORWARD_DEBUG"] = "1"
@@ -44,7 +45,7 @@ async def test_claims_decide_and_stay_here(api: Api, issuer: Issuer, tmp_path: P
     received = []
     with project.http() as (url, _):
         for who, claims, allowed in (
-            ("carol", {"teams": ["keepers", "others"]}, True),
+            ("carol", {"teams": ["keepers", "others"], "client_id": "desktop", "act": {"sub": "planner"}}, True),
             ("carol", {"teams": ["others"]}, False),
             ("carol", {}, False),
             ("dora", {"teams": ["keepers", "others"]}, False),
@@ -57,6 +58,10 @@ async def test_claims_decide_and_stay_here(api: Api, issuer: Issuer, tmp_path: P
                 assert allowed or "[[policy.rules]] 1" in found["error"]["message"]
                 await agent.run(LOOKS)
                 received += agent.received
+    (log,) = tmp_path.rglob("*.audit.jsonl")
+    calls = [line for line in map(json.loads, log.read_text().splitlines()) if line["event"] == "call_finished"]
+    assert calls[0]["delegation"][:3] == ["carol", "desktop", "planner"]
+    assert calls[0]["delegation"][3].startswith("doorward@")
     files = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
     assert not any(b"canary@" in content for content in files)
     assert not any("canary@" in each for each in received)

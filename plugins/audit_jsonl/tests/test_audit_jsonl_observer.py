@@ -7,12 +7,14 @@ import hashlib
 import hmac
 import json
 import os
+import socket
 import stat
 import subprocess
 import sys
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,18 @@ from typing import Any
 import pluggy
 import pytest
 import structlog
-from doorward import Call, CallRecord, ConfigError, Failure, Function, Outcome, PluginContext, Program, RefusedForNow
+from doorward import (
+    Call,
+    CallRecord,
+    ConfigError,
+    Failure,
+    Function,
+    Outcome,
+    PluginContext,
+    Principal,
+    Program,
+    RefusedForNow,
+)
 from doorward.plugins import hookspecs
 from doorward_audit_jsonl import AuditLog
 from pydantic import ValidationError
@@ -88,6 +101,27 @@ def test_each_event_is_one_line(tmp_path: Path) -> None:
         "event": "run_finished", **code, "ok": True, "ms": 15.1, "error": "", "executor": "monty",
         "calls": 3, "value_bytes": 5, "printed_bytes": 3,
     }  # fmt: skip
+
+
+def test_the_chain_of_those_who_act(tmp_path: Path) -> None:
+    """A token that names its client, and who acts for the person (RFC 8693), has all of them in each line, this gateway
+    last; what claims say beyond names is not there, and however many they name, a line stays one."""
+    act: Any = {"sub": "planner", "iss": SECRET, "act": {"client_id": "helper", "act": {"act": "?" * 999}}}
+    alice = Principal("alice via support", attributes={"azp": "desktop", "act": act, "email": SECRET})
+    log = audit(tmp_path)
+    log.run_started(Program("1", principal=alice, run="run-1"))
+    log.call_finished(replace(call({}), principal=alice), DONE)
+    endless: Any = {}
+    for _ in range(100):
+        endless = {"sub": "x" * 999, "act": endless}
+    log.run_started(Program("1", principal=Principal("bob", attributes={"act": endless}), run="run-2"))
+    log.run_started(Program("1", principal="ann", run="run-3"))
+    started, called, many, plain = lines(tmp_path)
+    chain = ["alice", "desktop", "?", "helper", "planner", f"doorward@{socket.gethostname()}"]
+    assert started["delegation"] == called["delegation"] == chain
+    assert (len(many["delegation"]), len(json.dumps(many))) < (11, 3_000)
+    assert "delegation" not in plain
+    assert SECRET not in (tmp_path / "doorward.audit.jsonl").read_text()
 
 
 def test_no_content_is_written(tmp_path: Path) -> None:

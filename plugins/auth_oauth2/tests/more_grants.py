@@ -3,14 +3,22 @@ not have."""
 
 from __future__ import annotations
 
+import secrets
+import time
 from typing import Any
 
 import flask
+import jwt
 from authlib.oauth2.rfc6749 import BaseGrant, InvalidGrantError, TokenEndpointMixin, grants
 from authlib.oauth2.rfc7523 import JWTBearerClientAssertion, JWTBearerGrant
 from authlib.oauth2.rfc8628 import DeviceAuthorizationEndpoint, DeviceCodeGrant, DeviceCredentialDict
+from cryptography.hazmat.primitives.asymmetric import ec
 from joserfc.jwk import import_key
 
+SIGNS = ec.generate_private_key(ec.SECP256R1())
+"""The key of the identity provider."""
+ID_JAG = "urn:ietf:params:oauth:token-type:id-jag"
+ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"
 METHODS = ("client_secret_basic", "client_secret_post", "none", "private_key_jwt")
 
 
@@ -25,6 +33,20 @@ def register(server: Any, app: flask.Flask, state: Any) -> None:
             return username if state.users.get(username) == password else None
 
     class Assertion(JWTBearerGrant):
+        def process_assertion_claims(self, assertion: str) -> Any:
+            """An identity assertion is the trusted provider's, for this client, this server and this resource, once."""
+            if jwt.get_unverified_header(assertion).get("typ") != "oauth-id-jag+jwt":
+                return super().process_assertion_claims(assertion)
+            try:
+                told = jwt.decode(assertion, SIGNS.public_key(), ["ES256"], audience=state.issuer)
+            except jwt.InvalidTokenError as error:
+                raise InvalidGrantError(str(error)) from None
+            client = self.authenticate_token_endpoint_client()
+            if told["client_id"] != client.client_id or told["resource"] != state.url or told["jti"] in used:
+                raise InvalidGrantError("an assertion for another client or resource, or one that was used")
+            used.add(told["jti"])
+            return {"iss": client.client_id, "sub": told["sub"]}
+
         def resolve_issuer_client(self, issuer: str) -> Any:
             return state.clients.get(issuer)
 
@@ -64,12 +86,32 @@ def register(server: Any, app: flask.Flask, state: Any) -> None:
             if not subject or subject.revoked or subject.is_expired():
                 raise InvalidGrantError(f"the subject token {self.request.form['subject_token']} is not valid")
             self.request.user = subject.user
+            form = self.request.form
+            self.actor = state.find(form["actor_token"]) if "actor_token" in form else None
+            if "actor_token" in form and (self.actor is None or self.actor.user != "the client itself"):
+                raise InvalidGrantError("the actor token is not valid")
+            if form.get("requested_token_type") == ID_JAG:
+                known = {"audience": state.issuer, "resource": state.url, "subject_token_type": ACCESS_TOKEN}
+                if wrong := next((name for name, value in known.items() if form.get(name) != value), ""):
+                    raise InvalidGrantError(f"{wrong} is not that of an application here")
 
         def create_token_response(self) -> Any:
+            if self.request.form.get("requested_token_type") == ID_JAG and not state.opaque:
+                now = int(time.time())
+                claims = {
+                    "iss": "https://idp.example.com", "aud": state.issuer, "resource": state.url, "iat": now,
+                    "sub": self.request.user, "client_id": state.here, "exp": now + 60, "jti": secrets.token_hex(8),
+                    "scope": self.request.form.get("scope", ""),
+                }  # fmt: skip
+                signed = jwt.encode(claims, SIGNS, "ES256", {"typ": "oauth-id-jag+jwt"})
+                told = {"issued_token_type": ID_JAG, "access_token": signed, "token_type": "N_A", "expires_in": 60}
+                return 200, told, self.TOKEN_RESPONSE_HEADER
             token = self.generate_token(
                 user=self.request.user, scope=self.request.payload.scope, include_refresh_token=False
             )
             self.save_token(token)
+            if self.actor is not None:
+                state.tokens[-1].act = {"sub": self.actor.client_id}
             return (
                 200,
                 token | {"issued_token_type": "urn:ietf:params:oauth:token-type:access_token"},

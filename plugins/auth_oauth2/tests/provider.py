@@ -92,6 +92,8 @@ class Token(TokenMixin):
     revoked: bool = False
     used: bool = False
     user: str = "alice"
+    act: dict[str, str] | None = None
+    """Who acts for the user (RFC 8693 section 4.1)."""
 
     def check_client(self, client: Client) -> bool:
         return client.client_id == self.client_id
@@ -122,6 +124,10 @@ class Provider:
         self.register = True
         self.deny = False
         self.delay = 0.0
+        self.opaque = False
+        """Whether an identity provider answers a token of another type than was asked for."""
+        self.here = ""
+        """The client of identity assertions at this authorization server."""
         self.clients: dict[str, Client] = {}
         self.codes: dict[str, Code] = {}
         self.tokens: list[Token] = []
@@ -197,6 +203,8 @@ class Provider:
         family = before.family if before else secrets.token_hex(4)
         scope = token.get("scope") or ""
         user = request.user if isinstance(request.user, str) else "alice"
+        if request.payload and request.payload.grant_type == "client_credentials":
+            user = "the client itself"
         names = (request.client.client_id, token["access_token"], token.get("refresh_token", ""))
         self.tokens.append(Token(*names, scope, self.expires_in, family, user=user))
 
@@ -367,7 +375,8 @@ def _api(state: Provider) -> flask.Flask:
     @app.get("/api/me")
     def me() -> Any:
         token = checked("read")
-        return {"user": token.user, "scope": token.scope} if isinstance(token, Token) else token
+        told = {"user": token.user, "scope": token.scope} if isinstance(token, Token) else token
+        return {**told, "act": token.act} if isinstance(token, Token) and token.act else told
 
     @app.get("/api/owner")
     def owner() -> Any:

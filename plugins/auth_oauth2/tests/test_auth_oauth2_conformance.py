@@ -56,7 +56,7 @@ def test_is_light() -> None:
         ({"flow": "token_exchange", "username": "a"}, "username is for the flow password only"),
         (
             {"client_id": "a", "audience": "b"},
-            "for the flow jwt_bearer and token_exchange only; a provider's own field",
+            "for the flow jwt_bearer and token_exchange and identity_assertion only; a provider's own field",
         ),
         ({"client_id": "a", "client_auth": "private_key_jwt"}, "needs a private_key and a client_id"),
         (

@@ -516,3 +516,85 @@ async def test_a_token_in_use_is_scrubbed(home: Doorward, provider: Provider) ->
             auth._context.redact(f"an assertion that came to nothing {number}")
         assert (await http.get("/me")).status_code == 200
     assert home.secrets.scrub(provider.tokens[0].access_token) == "[secret]"
+
+
+@pytest.mark.slow
+async def test_who_acts_for_whom_is_in_the_token(home: Doorward, provider: Provider) -> None:
+    """RFC 8693 section 4.1: with the client's own token as `actor_token`, the new one is the person's and says who acts
+    for them. A client that cannot prove itself has no such token."""
+    client, settings = prepared(provider, "client_secret_basic")
+    settings |= {"flow": "token_exchange", "issuer": provider.issuer, "scope": "read"}
+    home.presented["alice"] = provider.issue("alice").access_token
+    async with home.http(home.auth(principal="alice", delegation=True, **settings)) as http:
+        told = (await http.get("/me")).json()
+    assert (told["user"], told["act"]) == ("alice", {"sub": client.client_id})
+    own, exchanged = provider.asked("/token")
+    assert own["grant_type"] == "client_credentials"
+    assert exchanged["actor_token_type"] == "urn:ietf:params:oauth:token-type:access_token"
+    assert home.secrets.scrub(exchanged["actor_token"]) == "[secret]"
+    async with home.http(home.auth(principal="alice", **settings)) as http:
+        assert "act" not in (await http.get("/me")).json()
+    with pytest.raises(ConfigError, match="delegation needs a client_secret"):
+        home.auth(flow="token_exchange", client_id="x", issuer=provider.issuer, delegation=True)
+
+
+@pytest.mark.slow
+async def test_identity_assertion(home: Doorward, provider: Provider) -> None:
+    """SEP-990: the organisation's identity provider signs an assertion for whom the principal's token is of, and the
+    server's provider takes it, each by its own client: no person logs in, nobody gets another's, each is used once."""
+    client, settings = prepared(provider, "client_secret_basic")
+    at_home = provider.client()
+    provider.here = client.client_id
+    settings |= {
+        "flow": "identity_assertion",
+        "issuer": provider.issuer,
+        "identity_token_url": f"{provider.issuer}/token",
+    }
+    settings |= {"identity_client_id": at_home.client_id, "identity_client_secret": at_home.client_secret}
+    home.presented = {name: provider.issue(name).access_token for name in ("alice", "bob")}
+    for name in home.presented:
+        async with home.http(home.auth(principal=name, **settings)) as http:
+            for _ in range(2):
+                assert (await http.get("/me")).json()["user"] == name
+                provider.tokens[-1].revoked = True  # another one needs another assertion
+    exchanged, assertion = provider.asked("/token")[:2]
+    assert exchanged["requested_token_type"] == "urn:ietf:params:oauth:token-type:id-jag"
+    assert (exchanged["audience"], exchanged["resource"]) == (provider.issuer, provider.url)
+    assert assertion["grant_type"] == "urn:ietf:params:oauth:grant-type:jwt-bearer"
+    assert home.secrets.scrub(assertion["assertion"]) == "[secret]"
+    async with home.http(home.auth(principal="carol", **settings)) as http:
+        with pytest.raises(ServerError, match="carol brought no token that can be exchanged"):
+            await http.get("/me")
+    provider.here = "another client"
+    async with home.http(home.auth(principal="alice", **settings)) as http:
+        with pytest.raises(ServerError, match="for another client or resource"):
+            await http.get("/me")
+    provider.opaque, home.presented["bob"] = True, provider.issue("bob").access_token
+    async with home.http(home.auth(principal="bob", **settings)) as http:
+        with pytest.raises(ServerError, match="gave no identity assertion"):
+            await http.get("/me")
+    with pytest.raises(ConfigError, match="needs an issuer, or a token_url and an audience"):
+        home.auth(**{**settings, "issuer": ""})
+
+
+@pytest.mark.slow
+async def test_more_scopes_without_a_person(home: Doorward, provider: Provider) -> None:
+    """A server that wants another scope (403 `insufficient_scope`) gets a token with it, at once and once; one that goes
+    on refusing, or whose scopes the operator has set, gets no other."""
+    _, settings = prepared(provider, "client_secret_basic")
+    settings |= {"flow": "token_exchange", "issuer": provider.issuer}
+    home.presented["alice"] = provider.issue("alice").access_token
+    async with home.http(home.auth(principal="alice", **settings)) as http:
+        assert (await http.get("/me")).json()["scope"] == "read"
+        assert (await http.get("/admin")).json() == {"ok": True}
+        assert (await http.get("/me")).json()["scope"].split() == ["read", "write"]
+        asked = len(provider.asked("/token"))
+        assert asked == 2
+        for _ in range(3):
+            with pytest.raises(ServerError, match="wants the scope 'read', which its token has"):
+                await http.get("/owner")
+        assert len(provider.asked("/token")) == asked
+    async with home.http(home.auth(principal="alice", scope="read", **settings)) as http:
+        with pytest.raises(ServerError, match="wants the scope 'write'") as refused:
+            await http.get("/admin")
+        assert refused.value.hint == "Set scope in the auth of mine."

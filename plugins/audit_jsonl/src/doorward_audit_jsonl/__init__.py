@@ -12,15 +12,16 @@ import atexit
 import hashlib
 import hmac
 import json
+import socket
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from doorward import ConfigError, Finding, RefusedForNow, Service, Settings, hookimpl
+from doorward import ConfigError, Finding, Principal, RefusedForNow, Service, Settings, hookimpl
 from pydantic import ByteSize, Field, NonNegativeInt, PositiveFloat
 
 from doorward_audit_jsonl.key import key_at, key_path
@@ -48,6 +49,13 @@ def __getattr__(name: str) -> Any:
 
 MAX_NAME_CHARS = 200
 """Length of a name in a line: an agent chooses the names of its exceptions, and could put whole messages into them."""
+
+
+_CLIENTS = ("client_id", "azp", "cid", "appid")
+"""Claims with the client to which a token was issued: of RFC 9068, OpenID Connect, Okta, Entra ID."""
+
+MAX_ACTORS = 8
+"""Those who act one for another, in a line."""
 
 
 MAX_WAITING_LINES = 10_000
@@ -168,6 +176,7 @@ class AuditLog:
             "call_finished",
             run=call.run,
             principal=call.principal,
+            **_delegation(call.principal),
             function=call.function.qualified,
             ok=record.ok,
             ms=round(record.ms, 3),
@@ -278,6 +287,7 @@ class ClosedAuditLog(AuditLog):
             "call_started",
             run=call.run,
             principal=call.principal,
+            **_delegation(call.principal),
             function=call.function.qualified,
             arguments_hmac=self._hmac(_canonical(call.arguments)),
         )
@@ -298,10 +308,30 @@ def _of_run(program: Program) -> dict[str, Any]:
     return {
         "run": program.run,
         "principal": program.principal,
+        **_delegation(program.principal),
         "code_sha256": hashlib.sha256(code).hexdigest(),
         "code_bytes": len(code),
         **({"language": program.language} if program.language != "python" else {}),
     }
+
+
+def _delegation(principal: str) -> dict[str, Any]:
+    """For whom and through whom something is done, if a token of an authorization server says so: the person, the
+    client that it was issued to, those who act for them (RFC 8693 section 4.1), the first first, and this gateway. What
+    is stored (a run that is resumed) knows the principal alone: the line in which it began has the others."""
+    claims = principal.attributes if isinstance(principal, Principal) else {}
+    client = next((name for claim in _CLIENTS if isinstance(name := claims.get(claim), str) and name), "")
+    actors: list[str] = []
+    act = claims.get("act")
+    while isinstance(act, Mapping) and len(actors) < MAX_ACTORS:
+        actors.insert(0, str(act.get("sub") or act.get("client_id") or act.get("azp") or "?"))
+        act = act.get("act")
+    if not client and not actors:
+        return {}
+    from doorward.serving import person_of
+
+    chain = (person_of(principal), *([client] if client else []), *actors, f"doorward@{socket.gethostname()}")
+    return {"delegation": [name[:MAX_NAME_CHARS] for name in chain]}
 
 
 def _canonical(value: Any) -> bytes:

@@ -7,6 +7,7 @@ import json
 import re
 import time
 import uuid
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -15,6 +16,7 @@ from doorward import ConfigError, PluginContext, ServerError
 from doorward_auth_kit import parsed
 
 from doorward_auth_oauth2.login_store import Login, life
+from doorward_auth_oauth2.settings import ACCESS_TOKEN
 
 if TYPE_CHECKING:
     from doorward_auth_oauth2.discovery import Found
@@ -22,14 +24,18 @@ if TYPE_CHECKING:
     from doorward_auth_oauth2.wire import Wire
 
 GRANT = "urn:ietf:params:oauth:grant-type:"
+ID_JAG = "urn:ietf:params:oauth:token-type:id-jag"
 ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 ASSERTION_LIFE_SECONDS, CLOCK_SKEW_SECONDS = 60, 10
 """How long an assertion is valid from now on, and how far it is dated back, since clocks differ. Keycloak refuses one
 that is valid for more than a minute, unless it was issued within the last one: so neither figure may be larger."""
 
 
-async def grant(context: PluginContext[OAuth2Settings], wire: Wire, subject: str = "") -> Login:
-    """Tokens that Doorward gets without a person, by the configured flow. `subject` is the token to exchange.
+async def grant(
+    context: PluginContext[OAuth2Settings], wire: Wire, subject: str = "", more: Sequence[str] = ()
+) -> Login:
+    """Tokens that Doorward gets without a person, by the configured flow. `subject` is the token to exchange, `more`
+    are scopes that the server asked for later.
 
     Raises: ConfigError, LoginRefused, ServerError.
     """
@@ -38,7 +44,8 @@ async def grant(context: PluginContext[OAuth2Settings], wire: Wire, subject: str
     settings = context.settings
     found = await discovery.discover(context, wire)
     require_named(settings, context.url, found)
-    fields: dict[str, Any] = {"scope": " ".join(found.scopes)}
+    scope = " ".join(dict.fromkeys([*found.scopes, *more]))
+    fields: dict[str, Any] = {"scope": scope}
     if settings.flow == "password":
         assert settings.username is not None and settings.password is not None  # noqa: PT018 (the settings ask for both)
         fields |= {
@@ -67,10 +74,44 @@ async def grant(context: PluginContext[OAuth2Settings], wire: Wire, subject: str
             "subject_token_type": settings.subject_token_type,
         }
         fields |= {"audience": settings.audience, "requested_token_type": settings.requested_token_type}
+        if settings.delegation:
+            own = await ask(settings, found.named, {}, {}, {"grant_type": "client_credentials"}, wire)
+            fields |= {"actor_token": own["access_token"], "actor_token_type": ACCESS_TOKEN}
+    elif settings.flow == "identity_assertion":
+        signed = await _identity_assertion(settings, found, subject, scope, wire)
+        fields |= {"grant_type": f"{GRANT}jwt-bearer", "assertion": signed}
     else:
         fields |= {"grant_type": "client_credentials"}
     tokens = await ask(settings, found.named, found.protected, {}, fields, wire)
     return Login(tokens, found.named, found.protected)
+
+
+async def _identity_assertion(settings: OAuth2Settings, found: Found, subject: str, scope: str, wire: Wire) -> str:
+    """What the identity provider of an organisation signs for the server's provider (SEP-990: an ID-JAG), for the token
+    of a person. Raises: ConfigError, LoginRefused, ServerError."""
+    fields = {
+        "grant_type": f"{GRANT}token-exchange",
+        "requested_token_type": ID_JAG,
+        "audience": settings.audience or found.named["issuer"],
+        "resource": settings.resources or found.protected.get("resource"),
+        "scope": scope,
+        "subject_token": subject,
+        "subject_token_type": settings.subject_token_type,
+    }
+    there = settings.model_copy(
+        update={
+            "client_id": settings.identity_client_id or settings.client_id,
+            "client_secret": settings.identity_client_secret,
+            "client_auth": "basic" if settings.client_auth == "private_key_jwt" else settings.client_auth,
+            "private_key": None if settings.identity_client_secret else settings.private_key,
+        }
+    )
+    url = settings.identity_token_url
+    response = await wire.send(await proven(there, url, url, {}, fields))
+    signed = tokens_of(response)["access_token"]
+    if json.loads(response.content).get("issued_token_type") != ID_JAG:
+        raise ServerError(f"{parsed(url).host} gave no identity assertion (ID-JAG), but a token of another type")
+    return str(signed)
 
 
 async def refresh(settings: OAuth2Settings, login: Login, wire: Wire) -> Login:

@@ -11,10 +11,12 @@ from pydantic import Field, field_validator, model_validator
 
 Flow = Literal[
     "authorization_code", "device_code",
-    "client_credentials", "password", "refresh_token", "jwt_bearer", "token_exchange",
+    "client_credentials", "password", "refresh_token", "jwt_bearer", "token_exchange", "identity_assertion",
 ]  # fmt: skip
 PEOPLE = ("authorization_code", "device_code")
 """The flows with which a person logs in."""
+EXCHANGES = ("token_exchange", "identity_assertion")
+"""The flows that exchange what a principal brought."""
 ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 - a name of RFC 8693
 
 _NEEDS: dict[str, tuple[str, ...]] = {
@@ -23,8 +25,9 @@ _NEEDS: dict[str, tuple[str, ...]] = {
     "password": ("username", "password"),
     "refresh_token": ("refresh_token",),
     "jwt_bearer": ("private_key",),
+    "identity_assertion": ("client_id", "identity_token_url"),
 }
-_BELONGS: dict[str, tuple[Flow, ...]] = {
+_BELONGS: dict[str, tuple[str, ...]] = {
     "authorization_url": ("authorization_code",),
     "client_metadata_url": ("authorization_code",),
     "redirect_port": ("authorization_code",),
@@ -35,10 +38,14 @@ _BELONGS: dict[str, tuple[Flow, ...]] = {
     "assertion_issuer": ("jwt_bearer",),
     "subject": ("jwt_bearer",),
     "claims": ("jwt_bearer",),
-    "audience": ("jwt_bearer", "token_exchange"),
-    "subject_token": ("token_exchange",),
-    "subject_token_type": ("token_exchange",),
+    "audience": ("jwt_bearer", "token_exchange", "identity_assertion"),
+    "subject_token": EXCHANGES,
+    "subject_token_type": EXCHANGES,
     "requested_token_type": ("token_exchange",),
+    "delegation": ("token_exchange",),
+    "identity_token_url": ("identity_assertion",),
+    "identity_client_id": ("identity_assertion",),
+    "identity_client_secret": ("identity_assertion",),
 }
 
 
@@ -96,12 +103,18 @@ class OAuth2Settings(Settings):
     )
     claims: dict[str, Any] = Field({}, description="For jwt_bearer: further claims")
     subject_token: Secret | None = Field(
-        None, description="For token_exchange: what is exchanged; else what the principal brought"
+        None, description="For the exchanges: what is exchanged; else what the principal brought"
     )
-    subject_token_type: str = Field(ACCESS_TOKEN, description="For token_exchange: what that is (RFC 8693 section 3)")
+    subject_token_type: str = Field(ACCESS_TOKEN, description="For the exchanges: what that is (RFC 8693 section 3)")
     requested_token_type: str = Field("", description="For token_exchange: what it should become")
+    delegation: bool = Field(
+        False, description="For token_exchange: the client's own token goes with it, so that the new one names who acts"
+    )
+    identity_token_url: str = Field("", description="For identity_assertion: where the identity provider has tokens")
+    identity_client_id: str = Field("", description="For identity_assertion: the client there; else client_id")
+    identity_client_secret: Secret | None = Field(None, description="For identity_assertion: its secret there")
 
-    @field_validator("issuer", "authorization_url", "device_authorization_url", "token_url")
+    @field_validator("issuer", "authorization_url", "device_authorization_url", "token_url", "identity_token_url")
     @classmethod
     def _web(cls, value: str) -> str:
         if value and not re.fullmatch(r"https?://[^\s/?#@]+([/?][^\s#]*)?", value):
@@ -135,6 +148,10 @@ class OAuth2Settings(Settings):
             raise ValueError("the flow client_credentials needs a client_secret or a private_key")
         if self.flow == "jwt_bearer" and not (self.assertion_issuer or self.client_id):
             raise ValueError("the flow jwt_bearer needs an assertion_issuer, or a client_id")
+        if self.delegation and self.method == "none":
+            raise ValueError("delegation needs a client_secret or a private_key: the client gets a token of its own")
+        if self.flow == "identity_assertion" and not (self.issuer or (self.token_url and self.audience)):
+            raise ValueError("the flow identity_assertion needs an issuer, or a token_url and an audience")
         if self.client_auth == "private_key_jwt" and not (self.private_key and self.client_id):
             raise ValueError('client_auth = "private_key_jwt" needs a private_key and a client_id')
         if self.token_url and self.issuer:
@@ -165,7 +182,7 @@ class OAuth2Settings(Settings):
     @property
     def asks_for(self) -> str:
         """Whose token it is and for whom, as far as the configuration says."""
-        whose = [
+        whose: list[Any] = [
             self.assertion_issuer,
             self.subject,
             self.audience,
@@ -173,6 +190,8 @@ class OAuth2Settings(Settings):
             self.subject_token_type,
             self.requested_token_type,
         ]
+        if self.delegation or self.identity_token_url:
+            whose += [self.delegation, self.identity_token_url, self.identity_client_id]
         return json.dumps(whose, default=str)
 
     async def secrets(self) -> list[str]:
@@ -185,6 +204,7 @@ class OAuth2Settings(Settings):
             self.refresh_token,
             self.subject_token,
         ]
+        found += [self.identity_client_secret] if self.identity_client_secret else []
         return [await value.get() if value else "" for value in (*found, *self.params.values())]
 
     async def more_fields(self) -> dict[str, Any]:
@@ -198,5 +218,5 @@ class OAuth2Settings(Settings):
 
     def urls(self, server: str) -> list[str]:
         """The URLs that the operator named, including the server's own."""
-        named = (server, self.issuer, self.authorization_url, self.device_authorization_url, self.token_url)
-        return [url for url in named if url]
+        named = [server, self.issuer, self.authorization_url, self.device_authorization_url, self.token_url]
+        return [url for url in (*named, self.identity_token_url) if url]

@@ -13,8 +13,11 @@ from doorward import LOCAL, ConfigError, LoginRefused, PluginContext, ServerErro
 from doorward_auth_kit import Backoff, CredentialHome, FetchedAuth, Renewal, UnreadableEntry, Vault, due
 
 from doorward_auth_oauth2.login_store import Login, LoginStore
-from doorward_auth_oauth2.settings import PEOPLE, OAuth2Settings
+from doorward_auth_oauth2.settings import EXCHANGES, PEOPLE, OAuth2Settings
 from doorward_auth_oauth2.wire import Wire
+
+MAX_SCOPES = 100
+"""Scopes that a server can have asked for, one call after another."""
 
 
 class _Held(Renewal[Login]):
@@ -39,15 +42,14 @@ class Bearer(FetchedAuth[Login]):
         self._person = self._settings.flow in PEOPLE
         self._keeps = self._person or self._settings.flow == "refresh_token" or Vault.of(context).encrypted
         self._backoff = Backoff(context.name)
+        self._more: tuple[str, ...] = ()
+        """Scopes that the server asked for when a call was refused for lack of them."""
         home = CredentialHome(context.name, context.url, context.origins)
         super().__init__(context.name, home, _Held(self._fetch, store), self._put, advice=advice)
-        if (
-            self._settings.flow == "token_exchange"
-            and self._settings.subject_token is None
-            and not context.per_principal
-        ):
+        if self._settings.flow in EXCHANGES and self._settings.subject_token is None and not context.per_principal:
             raise ConfigError(
-                "the flow token_exchange exchanges what each principal brings, and this server is the same for all",
+                f"the flow {self._settings.flow} exchanges what each principal brings, and this server is the same "
+                "for all",
                 place=f"[servers.{context.name}]",
                 hint="Set per_principal = true, or a subject_token in auth.",
             )
@@ -76,8 +78,14 @@ class Bearer(FetchedAuth[Login]):
         name, scopes = self._context.name, challenged_scopes(response)
         wanted = f"the scope {' '.join(scopes)!r}" if scopes else "a scope"
         missing = f"{name} wants {wanted}, which its token does not have"
+        useless = f"Another login changes nothing: ask those who run {name} what this one may do."
         if not self._person:
-            raise ServerError(missing, hint=f"Set scope in the auth of {name}.")
+            if scopes and set(scopes) <= set(credential.scope.split()):
+                raise ServerError(f"{name} wants {wanted}, which its token has", hint=useless)
+            if self._settings.scopes or self._settings.flow == "refresh_token" or set(scopes) <= set(self._more):
+                raise ServerError(missing, hint=f"Set scope in the auth of {name}.")
+            self._more = tuple(dict.fromkeys([*self._more, *credential.scope.split(), *scopes]))[:MAX_SCOPES]
+            return await self.renew(credential)
         async with self._store.lock():
             login = await self._store.load()
             if login is not None and login.token != credential.token:
@@ -85,10 +93,7 @@ class Bearer(FetchedAuth[Login]):
                 self._renewal.held = login
                 return login
             if scopes and set(scopes) <= set(credential.scope.split()):
-                raise ServerError(
-                    f"{name} wants {wanted}, which its token has",
-                    hint=f"Another login changes nothing: ask those who run {name} what this one may do.",
-                )
+                raise ServerError(f"{name} wants {wanted}, which its token has", hint=useless)
             if self._settings.scopes or not scopes:
                 raise ServerError(missing, hint=f"Set scope in the auth of {name}. {self._advice}")
             if login is not None and not set(scopes) <= set(login.wanted.split()):
@@ -166,7 +171,7 @@ class Bearer(FetchedAuth[Login]):
 
         settings, subject = self._settings, ""
         first = await settings.refresh_token.get() if settings.refresh_token else ""
-        if settings.flow == "token_exchange":
+        if settings.flow in EXCHANGES:
             subject = await self._subject()
         try:
             if first and kept is not None and kept.tokens.get("refresh_token"):
@@ -178,8 +183,8 @@ class Bearer(FetchedAuth[Login]):
                     hint="Configure a refresh token that was not used yet.",
                 )
             else:
-                what = _digest(by, subject, *await settings.secrets())
-                login = await self._ask(what, lambda wire: grants.grant(self._context, wire, subject))
+                what = _digest(by, subject, *await settings.secrets(), *self._more)
+                login = await self._ask(what, lambda wire: grants.grant(self._context, wire, subject, self._more))
                 if first and login.tokens.get("refresh_token", first) != first:
                     await self._store.spend(by)
         except ServerError as error:
