@@ -314,14 +314,16 @@ async def test_a_trial_of_replicas(tmp_path: Path, capsys: pytest.CaptureFixture
         with capsys.disabled():
             print(f"\n{json.dumps(told, indent=1, ensure_ascii=False)}")
         made = Counter(json.loads(line) for line in log.read_text().splitlines())
+        for project in machines.each:
+            verified = project.run("audit", "verify", "--json")
+            assert verified.returncode == 0, verified.stdout
+            assert "heads of other logs" in verified.stdout
     assert not trial.wrong, trial.wrong[:5]
     assert trial.written <= made.keys(), trial.written - made.keys()
     assert {name: count for name, count in made.items() if count > 1} == {}
     assert trial.opened <= len(opened) <= BUDGET
     assert len(given) <= trial.expiries + 1, "one request for each token that ended"
     for project in machines.each:
-        verified = project.run("audit", "verify", "--json")
-        assert verified.returncode == 0, verified.stdout
         assert not [line for line in project.said().splitlines() if "Traceback" in line]
         left = [each.name for each in (project.state / "processes").iterdir()]
         assert not [name for name in left if name.endswith((".sock", ".http"))], left

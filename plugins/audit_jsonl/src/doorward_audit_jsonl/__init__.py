@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from doorward import ConfigError, Finding, Principal, RefusedForNow, Service, Settings, hookimpl
 from pydantic import ByteSize, Field, NonNegativeInt, PositiveFloat
 
+from doorward_audit_jsonl.chain import chain_key
 from doorward_audit_jsonl.key import key_at, key_path
 from doorward_audit_jsonl.log_file import DAY_SECONDS, TURN_SECONDS, LogFile
 
@@ -111,6 +112,8 @@ class AuditLog:
     def __init__(self, context: PluginContext[AuditSettings]) -> None:
         settings = context.settings
         self._path = log_path(settings, context.state, context.folder)
+        self._store = context.store if getattr(context.store, "distributed", False) else None
+        self._stored = 0
         self._lock = threading.Lock()
         self._waiting: deque[bytes] = deque()
         self.lost = 0
@@ -136,10 +139,17 @@ class AuditLog:
             self._write("head_made")  # lines that were cut off before this one are not missed
 
     async def flush(self) -> None:
-        """Write lines that wait, and drop what is too old: about twice a minute."""
+        """Write lines that wait, and drop what is too old: about twice a minute, and at the end. Machines that share a
+        store have the head of the chain there."""
         with self._lock:
             self._end_waiting()
             self._tidy()
+            head = self._file.head() if self._file is not None and self._store is not None else None
+        if head is not None and head.last.n != self._stored and self._store is not None:
+            from doorward_audit_jsonl.stored_heads import store_head
+
+            await store_head(self._store, chain_key(self._key), head)
+            self._stored = head.last.n
 
     @hookimpl
     def gateway_made(self, gateway: Gateway) -> None:

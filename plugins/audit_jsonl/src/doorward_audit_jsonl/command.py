@@ -10,21 +10,27 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import anyio
 import click
-from doorward import ConfigError
+from doorward import ConfigError, StateError
+from doorward.administration import open_store
 from doorward.configuration import validate
 from doorward_cli import Project, common, note, print_json, say, table
 
 from doorward_audit_jsonl import AuditSettings, log_path
-from doorward_audit_jsonl.chain import Link
+from doorward_audit_jsonl.chain import Link, chain_key
 from doorward_audit_jsonl.key import key_path
 from doorward_audit_jsonl.log_file import all_files
 from doorward_audit_jsonl.reader import Tail, fits, read_key
+from doorward_audit_jsonl.stored_heads import Heads, load_heads
 from doorward_audit_jsonl.verify import Verdict
 from doorward_audit_jsonl.verify import verify as verified
 
 _LOOK_SECONDS = 0.5
 """Seconds between two looks whether there are new lines."""
+
+MAX_OTHERS = 20
+"""Other logs that are named."""
 
 _PLACE = re.compile(r"(\d{1,18}):([0-9a-f]{64})")
 
@@ -53,10 +59,14 @@ def verify(project: Project, log: Path | None, key: Path | None, holds: str | No
             raise click.UsageError("--holds is of the form NUMBER:CHAIN, with a chain of 64 hexadecimal digits")
         noted = Link(int(found[1]), bytes.fromhex(found[2]))
     path = _path(project, log)
+    found_key = read_key(key or key_path(path))
+    heads = _heads(project, chain_key(found_key), required=log is None)
     try:
-        verdict = verified(path, read_key(key or key_path(path)), noted)
+        verdict = verified(path, found_key, noted, heads.own)
     except OSError as error:
         raise ConfigError(f"the audit log cannot be read: {error}", place=str(path)) from None
+    if heads.others:
+        verdict.notes.append(f"the store has heads of other logs: {', '.join(heads.others[-MAX_OTHERS:])}")
     _tell(project, path, verdict)
     return 0 if verdict.ok else 1
 
@@ -95,6 +105,27 @@ def show(project: Project, log: Path | None, last: int, failed: bool, follow: bo
         else:
             for line in new:
                 say("  ".join(str(cell) for cell in _row(line) if cell))
+
+
+def _heads(project: Project, key: bytes, *, required: bool) -> Heads:
+    """What machines that share a store know of their logs. A copy may be looked at without a configuration. Raises:
+    ConfigError."""
+    try:
+        loaded = project.load()
+    except ConfigError:
+        if required:
+            raise
+        return Heads()
+
+    async def found() -> Heads:
+        async with open_store(loaded) as store:
+            return await load_heads(store, key) if getattr(store, "distributed", False) else Heads()
+
+    try:
+        return anyio.run(found)
+    except StateError as error:
+        note(f"note: what the store knows of this log is not looked at: {error}")
+        return Heads()
 
 
 def _print_lines(lines: Iterable[dict[str, Any]]) -> None:

@@ -72,6 +72,12 @@ class LogFile:
         self._size_now = head.size + len(line)
         self._head.end(head.at(link, self._place[1], self._size_now))
 
+    def head(self) -> Head | None:
+        """Where the chain ends, as far as its processes have said."""
+        with contextlib.suppress(OSError), self.turn(0.0):
+            return self._head.read()
+        return None
+
     @property
     def is_over(self) -> bool:
         """Whether, after a line, this file is full or a day old: see `rotate`."""

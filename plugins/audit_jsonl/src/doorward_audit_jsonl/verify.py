@@ -46,8 +46,9 @@ class Verdict:
         return not self.problems
 
 
-def verify(path: Path, key: bytes, holds: Link | None = None) -> Verdict:
-    """Look at every line of a log and its older files. `holds` is a line that must be there, as it was noted elsewhere.
+def verify(path: Path, key: bytes, holds: Link | None = None, stored: Head | None = None) -> Verdict:
+    """Look at every line of a log and its older files. `holds` is a line that must be there, as it was noted elsewhere;
+    `stored` is a head that the store of several machines has: lines after it may have come since.
 
     Raises: OSError; TimeoutError if another process holds the log.
     """
@@ -55,7 +56,7 @@ def verify(path: Path, key: bytes, holds: Link | None = None) -> Verdict:
     with ExitStack() as opened:
         head, files = _snapshot(path, made, opened)
         verdict.files = len(files)
-        walk = _Walk(verdict, made, head, holds)
+        walk = _Walk(verdict, made, head, holds, stored)
         for name, descriptor, size in files:
             for number, line in _numbered(descriptor, size):
                 walk.line(f"{name}:{number}", line)
@@ -98,8 +99,11 @@ class _Walk:
     """Follows the chain from line to line. After what is wrong it goes on with what the next line says of itself, so
     that one change is told once."""
 
-    def __init__(self, verdict: Verdict, key: bytes, head: Head | None, holds: Link | None) -> None:
-        self._verdict, self._key, self._head, self._holds = verdict, key, head, holds
+    def __init__(
+        self, verdict: Verdict, key: bytes, head: Head | None, holds: Link | None, stored: Head | None
+    ) -> None:
+        self._verdict, self._key, self._head = verdict, key, head or stored
+        self._holds, self._stored = holds, stored.last if stored else Link()
         self._last: Link | None = None
         self._unchained = self._torn = 0
         self._under_way: dict[bytes, None] = {}
@@ -124,6 +128,10 @@ class _Walk:
             if claimed.link != self._holds:
                 self._verdict.problem(f"{place}: line {claimed.link.n} is not the one that was noted")
             self._holds = None
+        if claimed and claimed.link.n == self._stored.n:
+            if claimed.link != self._stored:
+                self._verdict.problem(f"{place}: line {claimed.link.n} is not the one of which the store knows")
+            self._stored = Link()
 
     def end(self) -> None:
         verdict, head = self._verdict, self._head
@@ -143,6 +151,8 @@ class _Walk:
             verdict.problem(f"line {last.n}, the last one, is not the one that was written")
         if self._holds:
             verdict.problem(f"line {self._holds.n}, which was noted, is missing")
+        if self._stored.n > (head.before.n if head else 0) and not (head and self._stored == head.last):
+            verdict.problem(f"line {self._stored.n}, of which the store knows, is missing")
 
     def _other(self, place: str, line: bytes) -> None:
         try:
