@@ -246,6 +246,20 @@ def test_containers_get_what_is_shown() -> None:
     assert ("folder", "/srv:/notes:ro") in made.lines
 
 
+def test_images_that_want_no_folder() -> None:
+    """They are started by Doorward itself: without a network, and with values that no command line shows."""
+    variable = {"type": "named", "name": "-e", "value": "MODE={mode}", "variables": {"mode": {"value": "fast"}}}
+    given = document(
+        registryType="oci", identifier="acme/notes:1.0.2", runtimeHint="docker", runtimeArguments=[variable]
+    )
+    made = plan(parse(given, "x")[0], 0, lambda name, wanted: "${NOTES}")
+    assert "command" not in made.table
+    assert (made.table["image"], made.table["pull"], made.table["env"]["MODE"]) == ("acme/notes:1.0.2", True, "fast")
+    assert made.table["env"]["NOTES_TOKEN"] == "${NOTES}"
+    assert ("may", "it can reach no file of yours, and of the network what --egress names") in made.lines
+    assert any("pinned by its tag" in text for _, text in made.lines)
+
+
 @pytest.mark.slow
 def test_places_that_lead_elsewhere(host: Host, registry: Registry, cli: Cli) -> None:
     """A redirect, an endless answer, one about another server, a remote at a private address or without TLS: nothing

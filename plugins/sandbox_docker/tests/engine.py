@@ -276,7 +276,7 @@ def podman() -> Iterator[Engine]:
         ]
         with Path(name, "log").open("wb") as log:
             process = subprocess.Popen(
-                [*words, "system", "service", "--time", "0", engine.host], stdout=log, stderr=log
+                [*words, "system", "service", "--time", "0", engine.host], stdout=log, stderr=log, cwd=name
             )
         try:
             patience = time.monotonic() + 30

@@ -31,6 +31,8 @@ class EmbedSettings(SessionSettings):
     args: ClassVar[Sequence[str]] = ()
     cwd: ClassVar[str | None] = None
     url: ClassVar[str | None] = None
+    image: ClassVar[str | None] = None
+    is_started: ClassVar[bool] = False
 
 
 class Embedded(MCP):

@@ -92,6 +92,8 @@ class MCP:
     @staticmethod
     def upstreams(settings: MCPSettings, function: Function | None) -> list[str]:
         """See `doorward.abilities.TellsUpstreams`: where the server is, or what starts it."""
+        if settings.image:
+            return [f"image:{settings.image}"]
         return [settings.url or f"command:{shlex.join([*settings.command, *settings.args])}"]
 
     @staticmethod
@@ -106,6 +108,14 @@ class MCP:
     def app(settings: MCPSettings, function: Function) -> str:
         """See `doorward.abilities.TellsApps`."""
         return str(function.data.get("app", "")) if settings.apps else ""
+
+    async def check(self, functions: Sequence[Function]) -> Sequence[tuple[str, bool, str]]:
+        """See `doorward.abilities.SupportsServerCheck`: of a server in a container, its engine and image."""
+        if not self._settings.image:
+            return []
+        from doorward_mcp_upstream.connections.container import about_engine
+
+        return [await about_engine(self._server)]
 
     async def close(self) -> None:
         await self._upstream.close()

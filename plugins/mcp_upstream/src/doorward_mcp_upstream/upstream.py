@@ -243,7 +243,7 @@ class Upstream:
     def _transports(self) -> list[Transport]:
         if self._transport is not None:
             return [self._transport]
-        return ["stdio"] if self._settings.command else ["http", "sse"]
+        return ["stdio"] if self._settings.is_started else ["http", "sse"]
 
     async def _over(self, connection: Connection) -> None:
         """Wait until the connection has ended, or was idle for too long."""
@@ -270,7 +270,7 @@ class Upstream:
     def _check_alive(self, connection: Connection) -> None:
         """A call was given up: end a process that answers nothing at all any more, so that the next call starts it
         anew."""
-        if self._settings.command and self._probe is None and not connection.ended.is_set():
+        if self._settings.is_started and self._probe is None and not connection.ended.is_set():
             self._probe = asyncio.create_task(self._probed(connection), name=f"doorward probe {self._context.name}")
             self._owners.add(self._probe)
             self._probe.add_done_callback(self._probe_ended)

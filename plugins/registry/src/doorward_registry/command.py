@@ -41,6 +41,9 @@ from doorward_registry.fetching import Found, fetch
 @click.option("--as", "called", metavar="SERVER", help="The name here; the last part of NAME if not given.")
 @click.option("--package", metavar="KIND", help="Which of several: npm, pypi, oci, nuget or remote.")
 @click.option("--set", "given", metavar="INPUT=VALUE", multiple=True, help="A value that the server wants; repeatable.")
+@click.option(
+    "--egress", metavar="HOST:PORT", multiple=True, help="Where a server in a container may connect to; repeatable."
+)
 @click.option("--private", is_flag=True, help="Allow a remote server at a private address.")
 @click.option("--force", is_flag=True, help="Replace the server if there is one of that name.")
 @click.option("--dry-run", is_flag=True, help="Show what would be written, and write nothing.")
@@ -54,6 +57,7 @@ def add_registry(
     called: str | None,
     package: str | None,
     given: tuple[str, ...],
+    egress: tuple[str, ...],
     private: bool,
     force: bool,
     dry_run: bool,
@@ -82,8 +86,10 @@ def add_registry(
         raise ConfigError(f"{document.name} asks for no {', '.join(left)}", hint="Leave out that --set.")
     if "url" in made.table and not private:
         anyio.run(_check_public, made.table["url"])
-    entry = {**made.table, "registry": _origin(found, made)}
-    say(_shown(found, made), err=True)
+    if egress and "image" not in made.table:
+        raise ConfigError("--egress is for a server in a container", hint="Leave it out.")
+    entry = {**made.table, **({"egress": list(egress)} if egress else {}), "registry": _origin(found, made)}
+    say(_shown(found, made, egress), err=True)
     if dry_run:
         if project.json:
             print_json({"server": server, "table": entry, "wants": answers.missing})
@@ -187,14 +193,14 @@ def _origin(found: Found, made: Plan) -> dict[str, str]:
     return origin | ({"package": made.package} if made.package else {})
 
 
-def _shown(found: Found, made: Plan) -> str:
+def _shown(found: Found, made: Plan, egress: tuple[str, ...]) -> str:
     document = found.document
     about = " ".join(document.description.split())[:200]
     lines = [
         f"{document.name} {document.version}: {about}",
         *([f"It is {found.status}."] if found.status == "deprecated" else []),
     ]
-    rows = [*made.lines, ("from", found.source), ("sha256", found.sha256)]
+    rows = [*made.lines, *(("reaches", place) for place in egress), ("from", found.source), ("sha256", found.sha256)]
     told = (f"  {what:<8} {' '.join(text.split())}" for what, text in rows)  # no text begins a line of its own
     return plain("\n".join([*lines, *told]))
 

@@ -4,8 +4,9 @@ stranger: what could make a runtime do anything else than start the package is r
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -118,7 +119,10 @@ def _started(document: Document, package: Package, ask: Ask) -> Plan:
             env[each.name] = value
             told.append(f"{each.name}{' (a secret)' if each.is_secret else f' = {value}'}")
             more += ["-e", each.name] if kind == "oci" else []
-    command = runtime.words(escaped(what), version, more) + given.words(package.package_arguments)
+    arguments = given.words(package.package_arguments)
+    if kind == "oci" and not folders:
+        return _contained(what, arguments, dict(_variables(more)) | env, told)
+    command = runtime.words(escaped(what), version, more) + arguments
     plan = Plan({"source": "mcp", "command": command} | ({"env": env} if env else {}), f"{kind} {what}")
     plan.lines = [("runs", " ".join(map(_shown, command))), ("may", runtime.risk)]
     plan.lines += [("folder", each) for each in folders] + [("gets", each) for each in told]
@@ -128,7 +132,34 @@ def _started(document: Document, package: Package, ask: Ask) -> Plan:
     if package.file_sha256:
         plan.lines.append(("hash", f"{package.file_sha256[:64]}: not compared, for {command[0]} loads it by itself"))
     if kind == "oci" and "@sha256:" not in what:
-        plan.lines.append(("note", "the image is pinned by its tag, which its registry can move: a digest cannot"))
+        plan.lines.append(_PINNED_BY_TAG)
+    return plan
+
+
+_PINNED_BY_TAG = ("note", "the image is pinned by its tag, which its registry can move: a digest cannot")
+
+
+def _variables(words: list[str]) -> Iterator[tuple[str, str]]:
+    """The variables that words for a runtime set: `-e NAME=VALUE`. Those without a value are of the package itself."""
+    for flag, text in pairwise(words):
+        if flag in ("-e", "--env") and "=" in text:
+            name, _, value = text.partition("=")
+            yield name, value
+
+
+def _contained(image: str, arguments: list[str], env: dict[str, str], told: list[str]) -> Plan:
+    """The entry for an image that wants none of this machine's folders."""
+    table: dict[str, Any] = {"source": "mcp", "image": image, "pull": True}
+    table |= {"args": arguments} if arguments else {}
+    plan = Plan(table | ({"env": env} if env else {}), f"oci {image}")
+    words = " ".join(map(_shown, [image, *arguments]))
+    plan.lines = [
+        ("runs", f"{words}, in a container"),
+        ("may", "it can reach no file of yours, and of the network what --egress names"),
+        *(("gets", each) for each in told),
+    ]
+    if "@sha256:" not in image:
+        plan.lines.append(_PINNED_BY_TAG)
     return plan
 
 

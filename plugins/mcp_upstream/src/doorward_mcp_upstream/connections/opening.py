@@ -14,6 +14,7 @@ from doorward import DoorwardError, ServerContext
 
 from doorward_mcp_upstream.connections import http
 from doorward_mcp_upstream.connections.connection import Connection
+from doorward_mcp_upstream.connections.container import contained
 from doorward_mcp_upstream.connections.environment import NESTED_VARIABLE
 from doorward_mcp_upstream.connections.flights import Flights
 from doorward_mcp_upstream.connections.pace import Pace
@@ -53,7 +54,7 @@ async def opened(
         wired, era = given(), _OLDER_ERA
     elif transport == "stdio":
         _refuse_nested(context)
-        wired = stdio(context, log)
+        wired = (contained if context.settings.image else stdio)(context, log)
     else:
         wired = (http.streamable if transport == "http" else sse)(context, pace)
     async with wired as wire:
@@ -64,7 +65,7 @@ async def opened(
             except Trouble as trouble:
                 if trouble.gone and (why := await wire.reason()):
                     trouble.message += f": {why}"
-                    trouble.hint = trouble.hint or (_START_IT_BY_HAND if transport == "stdio" else "")
+                    trouble.hint = trouble.hint or (_START_IT_BY_HAND if context.settings.command else "")
                 raise
             _refuse_ourselves(context, connection)
             async with anyio.create_task_group() as group:

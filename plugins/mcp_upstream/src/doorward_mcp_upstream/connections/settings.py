@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 from doorward import Settings, Template
 from pydantic import Field, NonNegativeFloat, PositiveFloat, field_validator, model_validator
 
+from doorward_mcp_upstream.connections.container_settings import MAX_PLACES, ContainerSettings, place
+
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """The name of a header (RFC 9110 section 5.6.2)."""
 _ORIGIN = re.compile(r"(?:https|wss)://(?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)+(?::[0-9]{1,5})?")
@@ -23,6 +25,16 @@ _PROTOCOL_HEADERS = {
     "last-event-id",
     "transfer-encoding",
 }
+
+_IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]*")
+_ONLY = {
+    "headers": {"url"},
+    "args": {"command", "image"},
+    "env": {"command", "image"},
+    "cwd": {"command"},
+    **{key: {"image"} for key in ("egress", "egress_private", "pull", "container")},
+}
+"""The keys that have a meaning for some servers only: those with `command`, `image` or `url`."""
 
 
 class SessionSettings(Settings):
@@ -60,12 +72,30 @@ class MCPSettings(SessionSettings):
 
     command: list[str] = Field(
         [],
-        description="What starts the server: a list, or one string that is split as a shell would",
+        description="What starts the server: a list, or one string that is split as a shell would; with `image`, in "
+        "place of what the image starts",
         json_schema_extra={"format": "command"},
     )
     args: list[str] = Field([], description="More arguments of `command`")
     env: dict[str, Template] = Field(
         {}, description="Environment of the server; it gets none of ours but PATH, HOME, LANG and the like"
+    )
+    image: str | None = Field(
+        None,
+        min_length=1,
+        max_length=500,
+        description="The image of a container in which the server runs, best by its digest; a tag is what it was when "
+        "it was first used",
+    )
+    egress: list[str] = Field(
+        [],
+        max_length=MAX_PLACES,
+        description="Where the container may connect to, as HOST:PORT; else it has no network",
+    )
+    egress_private: bool = Field(False, description="Whether these hosts may have addresses that are not public")
+    pull: bool = Field(False, description="Pull images that the engine does not have")
+    container: ContainerSettings = Field(
+        default_factory=ContainerSettings, description="The engine, and limits of the container"
     )
     cwd: str | None = Field(
         None,
@@ -107,6 +137,20 @@ class MCPSettings(SessionSettings):
                 raise ValueError(f"{name!r} is set by the protocol")
         return value
 
+    @field_validator("egress")
+    @classmethod
+    def _egress(cls, value: list[str]) -> list[str]:
+        for text in value:
+            place(text)
+        return list(dict.fromkeys(value))
+
+    @field_validator("image")
+    @classmethod
+    def _image(cls, value: str | None) -> str | None:
+        if value is not None and not _IMAGE.fullmatch(value):
+            raise ValueError("is no name of an image")
+        return value
+
     @field_validator("url")
     @classmethod
     def _http(cls, value: str | None) -> str | None:
@@ -125,15 +169,27 @@ class MCPSettings(SessionSettings):
 
     @model_validator(mode="after")
     def _one_way(self) -> MCPSettings:
-        if bool(self.command) == bool(self.url):
+        kind = "image" if self.image else "command" if self.command else "url"
+        if bool(self.url) == self.is_started:
             raise ValueError(
-                "needs `command` (a server that is started) or `url` (one that is reached by HTTP), and not both"
+                "needs `command` (a server that is started), `image` (one in a container) or `url` (one that is "
+                "reached by HTTP), and not both"
             )
         if self.command and not self.command[0].strip():
             raise ValueError("command: must begin with a program")
-        only = ("headers",) if self.command else ("args", "env", "cwd")
-        if wrong := [name for name in only if getattr(self, name)]:
-            raise ValueError(f"{wrong[0]}: has no meaning with `{'command' if self.command else 'url'}`")
-        if self.transport and (self.transport == "stdio") != bool(self.command):
-            raise ValueError(f"transport: {self.transport!r} does not go with `{'command' if self.command else 'url'}`")
+        no_meaning = [name for name, kinds in _ONLY.items() if kind not in kinds and name in self.model_fields_set]
+        if wrong := [name for name in no_meaning if getattr(self, name)]:
+            raise ValueError(f"{wrong[0]}: has no meaning with `{kind}`")
+        if self.transport and (self.transport == "stdio") != self.is_started:
+            raise ValueError(f"transport: {self.transport!r} does not go with `{kind}`")
         return self
+
+    @property
+    def is_started(self) -> bool:
+        """Whether the server is started here, and ends with us."""
+        return bool(self.command or self.image)
+
+    @property
+    def places(self) -> list[tuple[str, int]]:
+        """Where its container may connect to."""
+        return [place(text) for text in self.egress]

@@ -89,7 +89,7 @@ async def stdio(context: ServerContext[MCPSettings], log: StderrLog) -> AsyncIte
     assert process.stdout is not None
     listener = asyncio.create_task(_listen(process.stderr, log))
     try:
-        yield Wire(_Incoming(process.stdout, log), _Outgoing(process.stdin), lambda: _reason(process))
+        yield Wire(Lines(process.stdout, log), Messages(process.stdin), lambda: _reason(process))
     finally:
         with anyio.CancelScope(shield=True):
             try:
@@ -179,7 +179,7 @@ async def _reason(process: asyncio.subprocess.Process) -> str:
     )
 
 
-class _Incoming(Incoming):
+class Lines(Incoming):
     """Messages of the server. Other lines go to the log."""
 
     def __init__(self, reader: asyncio.StreamReader, log: StderrLog) -> None:
@@ -245,7 +245,7 @@ def _in_place_of(head: bytes, tail: bytes, trouble: Trouble) -> SessionMessage |
     )
 
 
-class _Outgoing(Stream):
+class Messages(Stream):
     """Messages to the server."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
