@@ -7,14 +7,17 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import httpx2
 import mcp_types as t
 import pytest
+from doorward.serving import Process
 from doorward_mcp_server import tasks
 from doorward_mcp_server.server import build
-from doorward_mcp_server.suspended_calls import SuspendableCall
+from doorward_mcp_server.suspended_calls import SuspendableCall, SuspendedCalls
 from mcp import MCPError
 from mcp.client.client import Client
 from mcp.client.extension import ClaimContext, ClientExtension, ResultClaim
@@ -23,6 +26,7 @@ from pydantic import TypeAdapter
 
 from .test_client_requests import CONFIG, Asks, Ends, red
 from .test_mcp_2026 import served
+from .test_other_machines import Database
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 ANY = TypeAdapter(dict[str, Any])
@@ -243,3 +247,33 @@ async def test_another_process_answers_for_it_and_a_lost_one_leads_to_its_run(
         assert f'resume_run("{id.split(".")[1]}")' in lost["result"]["content"][0]["text"]
         with pytest.raises(MCPError, match="no such task"):
             await about(later.session, "tasks/cancel", id)
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_another_machine_answers_for_it(tmp_path: Path) -> None:
+    """By the store that they share; a process that is not there has no tasks."""
+
+    def asking(method: str) -> Any:
+        session = SimpleNamespace(client_capabilities=t.ClientCapabilities(extensions={tasks.EXTENSION: {}}))
+        return SimpleNamespace(
+            protocol_version="2026-07-28", method=method, params={}, request=None, session=session
+        )  # fmt: skip
+
+    async def at_work(call: SuspendableCall) -> None:
+        await asyncio.Event().wait()
+
+    store, key = Database(None), bytes(32)
+    one, other = (SuspendedCalls(5, Process(tmp_path / name), "resume_run", key) for name in ("one", "other"))
+    for each in (one, other):
+        each.share(store, key)
+    try:
+        id = (await one.call(asking("tools/call"), None, at_work))["taskId"]
+        about = tasks.TaskParams(task_id=id)
+        assert (await other.about_task(asking("tasks/get"), about))["status"] == "working"
+        assert await other.about_task(asking("tasks/cancel"), about) == {}
+        assert (await other.about_task(asking("tasks/get"), about))["status"] == "cancelled"
+    finally:
+        await one.close()
+    with pytest.raises(MCPError, match="no such task"):
+        await other.about_task(asking("tasks/get"), about)
+    await other.close()

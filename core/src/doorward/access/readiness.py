@@ -66,4 +66,5 @@ class Readiness:
 
 async def _within(seconds: float, event: asyncio.Event) -> None:
     with suppress(TimeoutError):
-        await asyncio.wait_for(event.wait(), seconds)
+        async with asyncio.timeout(seconds):
+            await event.wait()

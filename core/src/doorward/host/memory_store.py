@@ -130,7 +130,8 @@ class MemoryStore:
         if self._topics.get(topic, 0) <= seen and timeout > 0:
             woken = self._woken.setdefault(topic, asyncio.Event())
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(woken.wait(), timeout)
+                async with asyncio.timeout(timeout):
+                    await woken.wait()
         return self._topics.get(topic, 0)
 
     async def close(self) -> None:

@@ -149,7 +149,8 @@ class SqliteCache:
                         put.kept.set_result(id)
             if not getattr(self._store, "distributed", False):  # there answers wait for what is written
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._closing.wait(), BATCH_SECONDS)
+                    async with asyncio.timeout(BATCH_SECONDS):
+                        await self._closing.wait()
 
     async def _written(self, batch: Sequence[_Put]) -> Sequence[str]:
         """Store programs. One that is there keeps its id. Returns: their ids. Raises: Conflict."""

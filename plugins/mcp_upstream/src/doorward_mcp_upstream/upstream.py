@@ -255,7 +255,8 @@ class Upstream:
                 connection.ended.set()  # from here on, a call opens another
                 break
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(connection.ended.wait(), left or None)
+                async with asyncio.timeout(left or None):
+                    await connection.ended.wait()
         if self._connection is connection:
             self._connection = None
 

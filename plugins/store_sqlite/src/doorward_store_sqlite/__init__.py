@@ -138,7 +138,8 @@ class SqliteStore:
             if number > seen or left <= 0:
                 return number
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(woken.wait(), min(left, POLL_SECONDS))
+                async with asyncio.timeout(min(left, POLL_SECONDS)):
+                    await woken.wait()
 
     async def layout(self) -> tuple[int, int]:
         """See `doorward.abilities.TellsLayout`."""

@@ -314,6 +314,13 @@ class StoreConformance(DriverConformance):
                 require(await waiting > seen, "a waiter was woken, and there was nothing new")
                 require(await beside == 0, "a topic notified another")
             require(await waiter.signal("topic", seen, 20.0) > seen, "what was notified before is not seen")
+        seen = await store.signal("topic")
+        ended = asyncio.ensure_future(store.signal("topic", seen, 20.0))
+        await asyncio.sleep(0.05)
+        await store.commit(Notify("topic"))
+        if ended.cancel():  # else it has seen that already
+            await asyncio.wait([ended], timeout=10)
+            require(ended.cancelled(), "a waiter that is cancelled as the topic is notified goes on")
         await store.close()
         if other is not store:
             await other.close()
