@@ -149,6 +149,7 @@ def test_setup_asks_a_person(project: Project) -> None:
     project.file.unlink()
     project.env["DOORWARD_EXECUTOR"] = '["nsjail"]'
     answers = [
+        ("Change where programs run, their limits, model and safety?", "y"),
         ("Where do programs run?", "monty"),
         ("Seconds that a run may take [30.0]", "45"),
         ("Calls that a run may make [1000]", ""),
@@ -175,6 +176,19 @@ def test_setup_asks_a_person(project: Project) -> None:
     assert any("Greeter 1" in each.read_text() for each in copies)
     decided = project.run("policy", "test", "Greeter_1.greet").stdout  # for all that is known, it may destroy something
     assert "confirm" in decided, decided
+
+
+@pytest.mark.slow
+def test_setup_is_five_times_enter(project: Project) -> None:
+    """Whoever agrees to everything types nothing else: the client's servers are taken over, a program ran, the client is
+    connected, and has Doorward alone."""
+    project.file.unlink()
+    project.env["DOORWARD_EXECUTOR"] = '["monty"]'
+    questions = ("Change where", "An API to add:", "Write 1 server to", "Connect Cursor", "take them out of Cursor")
+    said, code = at_a_terminal(project, ["setup"], [(question, "") for question in questions])
+    assert (code, "A first program ran in monty" in said) == (0, True), said
+    assert list(json.loads((project.folder / ".cursor/mcp.json").read_text())["mcpServers"]) == ["doorward"]
+    assert json.loads(project.run("call", "Greeter_1.greet", "name=Bo").stdout) == "hello Bo, tok 16"
 
 
 def at_a_terminal(project: Project, words: list[str], answers: list[tuple[str, str]]) -> tuple[str, int]:

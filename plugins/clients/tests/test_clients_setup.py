@@ -86,8 +86,15 @@ def test_enter_leaves_all_as_it_is(answered: Any) -> None:
         assert question in said
 
 
+def test_what_holds_is_said_before_anything_is_asked(answered: Any) -> None:
+    """Five questions are left for whoever agrees: this is the first, and Enter agrees."""
+    said, _ = answered("", "")
+    assert "Programs run in monty, for 30 seconds and 50 calls at most; no call waits for a person." in said
+    assert "Seconds that a run may take" not in said
+
+
 def test_a_reset_begins_anew(answered: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was configured is in a copy, and the questions are asked as the first time."""
+    """What was configured is in a copy."""
 
     def begin(project: Any, tell: Any) -> list[Path]:
         project.config.write_text('executor = "nsjail"\n')
@@ -95,7 +102,7 @@ def test_a_reset_begins_anew(answered: Any, tmp_path: Path, monkeypatch: pytest.
         return [project.config]
 
     monkeypatch.setattr(setup, "begin", begin)
-    said, written = answered(*[""] * 8, options=["--reset"])
+    said, written = answered("", "", options=["--reset"])
     assert "what was there before" in said
     assert written == {"executor": "nsjail"}
 
@@ -109,13 +116,13 @@ def test_a_first_program_tells_of_a_sandbox_that_fails(
         (Outcome(False, error=Failure("executor", "Broken", "no sandbox")), "a first program failed: no sandbox"),
     ):
         monkeypatch.setattr(Project, "gateway", lambda project, ready, given=outcome: Gate(given))
-        said, _ = answered("n")
+        said, _ = answered("n", "")
         assert says in said
 
 
 def test_a_no_asks_nothing(answered: Any) -> None:
     """A configuration that is there is changed only on request."""
-    said, written = answered("n")
+    said, written = answered("n", "")
     assert "Where do programs run" not in said
     assert written == {"executor": "monty", "limits": {"calls": 50}}
 

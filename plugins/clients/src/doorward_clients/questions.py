@@ -24,6 +24,14 @@ _CONFIRMED = {"none": [], "destructive": ["destructive"], "write": ["write", "de
 """The classes of calls that wait for a person, by the answer."""
 
 
+def summary(project: Project) -> str:
+    """What holds now, in a sentence."""
+    config = project.load().config
+    rules = "some calls wait for a person" if getattr(config.policy, "rules", []) else "no call waits for a person"
+    where, limits = ", ".join(config.executor) or "no sandbox", config.limits
+    return f"Programs run in {where}, for {limits.timeout:g} seconds and {limits.calls} calls at most; {rules}."
+
+
 def ask(project: Project) -> None:
     """Ask all questions, and write what differs. Raises: ConfigError."""
     config = project.load().config

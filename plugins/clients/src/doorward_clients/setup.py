@@ -46,8 +46,10 @@ def setup(project: Project, clients: tuple[str, ...], move: bool, reset: bool, y
     if new:
         for file in begin(project, lambda line: say(line, err=project.json)):
             say(f"wrote {file}", err=project.json)
-    if asks and (new or click.confirm("Change where programs run, their limits, model and safety?", default=False)):
-        questions.ask(project)
+    if asks:
+        say(questions.summary(project))
+        if click.confirm("Change where programs run, their limits, model and safety?", default=False):
+            questions.ask(project)
         questions.ask_apis(project)
     search, plan = planned(project, (), ())
     code = carry_out(plan, search, dry_run=False, yes=not asks, compile_too=False, next_step="")
@@ -87,7 +89,7 @@ def _connect(project: Project, client: Client, file: Path, *, wanted: bool, asks
     after = connected(before, client, "doorward", client.entry(client_command(project.config), None))
     if after.data == before.data:
         said = f"{client.title} is connected already"
-    elif wanted or (asks and click.confirm(f"Connect {client.title} ({place(file)})?", default=False)):
+    elif wanted or (asks and click.confirm(f"Connect {client.title} ({place(file)})?", default=True)):
         after.save()
         said = f"{client.title} is connected: {place(file)}"
     else:
