@@ -23,13 +23,19 @@ _MAX_DEPTH = 30
 _MAX_TOLD = 5
 _MAX_TEXT_CHARACTERS = 160
 
-_TEXTS = {"title", "description", "$comment", "default", "example", "examples", "deprecated", "readOnly", "writeOnly"}
+_TEXTS = {
+    "title", "description", "$comment", "default", "example", "examples", "deprecated", "readOnly", "writeOnly",
+    "$schema", "$id", "xml", "externalDocs", "discriminator",
+}  # fmt: skip
 _LOWER = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
 _UPPER = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
-_VARIANTS = ("anyOf", "oneOf", "allOf")
+_UNIONS = ("anyOf", "oneOf")
+_RESTRICTING = ("uniqueItems", "multipleOf")
+_MAX_TRIED = 12
 _COMPARED = {
     "type", "enum", "const", "properties", "required", "additionalProperties", "items", "pattern", "format", "$ref",
-    "$defs", *_TEXTS, *_LOWER, *_UPPER, *_VARIANTS,
+    "$defs", *_TEXTS, *_LOWER, *_UPPER, *_UNIONS, *_RESTRICTING,
+    "allOf",
 }  # fmt: skip
 
 _INSTRUCTIONS = re.compile(
@@ -39,6 +45,10 @@ _INSTRUCTIONS = re.compile(
     r"|\b(?:before|after|instead of|when)\b.{0,20}\b(?:using|calling|use|call)\b.{0,20}\b(?:tool|function)s?\b"
     r"|\b(?:when|whenever|if)\b.{0,60}\b(?:tool|function)s? (?:is|are) (?:called|invoked|used)\b"
     r"|\byou are (?:an?|the) (?:ai|assistant|agent|model)\b"
+    r"|(?:^|[.!?>\]\n]\s*|[\[<])(?-i:SYSTEM|ASSISTANT)(?: (?:MESSAGE|NOTE|OVERRIDE))?\s*[:\]>]"
+    r"|\b(?:ai|llm) agents?\s*[:,]"
+    r"|\b(?:approve|confirm|execute|run|call|do|send)\b.{0,20}\bwithout (?:asking|confirmation|approval|being asked)"
+    r"|\b(?:never|do not|don't) (?:use|call)\b.{0,20}\bother (?:tool|function)s?\b"
     r"|\byou must (?:always|first|now|also)\b.{0,20}\b(?:call|use|invoke|run|execute|read|open|fetch|send)\b"
     r"|\b(?:send|forward|bcc|copy|e?mail)\b.{0,60}\b(?:to|at)\b.{0,20}[\w.+-]+@[\w-]+\.\w"
     r"|~/\.\w|\bid[_ ]rsa\b|\.ssh\b|\bmcp\.json\b"
@@ -185,6 +195,7 @@ class _Schemas:
     def __init__(self, old: Known, new: Known, *, results: bool) -> None:
         self._old, self._new, self._results = old.definitions, new.definitions, results
         self._seen: set[tuple[str, str]] = set()
+        self._trying = False
 
     def compare(self, old: Any, new: Any, place: str, depth: int = 0) -> Iterator[tuple[bool, str]]:
         """Whether each change breaks callers, and what it is."""
@@ -196,13 +207,17 @@ class _Schemas:
         if depth > _MAX_DEPTH:
             return
         where = place or "arguments"
+        was, now = _union(old), _union(new)
+        if bool(was) != bool(now):  # the other is a union of one
+            yield from self._variants(was or [old], now or [new], place, depth)
+            return
         yield from self._types(old, new, where)
         yield from self._values(old, new, where)
         yield from self._bounds(old, new, where)
         yield from self._properties(old, new, place, depth)
         yield from self._items(old, new, place, depth)
-        for key in _VARIANTS:
-            yield from self._variants(_list(old.get(key)), _list(new.get(key)), key, place, depth)
+        yield from self._variants(was, now, place, depth)
+        yield from self._parts(_list(old.get("allOf")), _list(new.get("allOf")), place, depth)
         for key in sorted(old.keys() | new.keys()):
             if key not in _COMPARED and not key.startswith("x-") and old.get(key) != new.get(key):
                 yield True, f"{where}: another {key}"
@@ -239,7 +254,7 @@ class _Schemas:
             if isinstance(was, (int, float)) and isinstance(now, (int, float)):
                 narrower = (now > was) is (key in _LOWER)
             yield self._change(narrower, f"{where}: {key} {'none' if now is None else now}")
-        for key in ("pattern", "format"):
+        for key in ("pattern", "format", *_RESTRICTING):
             if old.get(key) != new.get(key):
                 yield self._change(key in new, f"{where}: {key} {new.get(key, 'none')}")
 
@@ -263,8 +278,8 @@ class _Schemas:
         closed_was, closed = (each.get("additionalProperties") is False for each in (old, new))
         if closed_was != closed:
             yield self._change(closed, f"{place or 'arguments'}: {'no' if closed else 'any'} further keys")
-        others_was, others = old.get("additionalProperties"), new.get("additionalProperties")
-        if isinstance(others_was, dict) and isinstance(others, dict):
+        if not closed_was and not closed:
+            others_was, others = (_table(each.get("additionalProperties")) for each in (old, new))
             yield from self.compare(others_was, others, f"{place}.*", depth + 1)
 
     def _items(self, old: dict[str, Any], new: dict[str, Any], place: str, depth: int) -> Iterator[tuple[bool, str]]:
@@ -274,20 +289,61 @@ class _Schemas:
         elif was != now:
             yield self._change(was is None, f"{place}[]: {_words(_table(now))}")
 
-    def _variants(
-        self, was: list[Any], now: list[Any], key: str, place: str, depth: int
-    ) -> Iterator[tuple[bool, str]]:  # fmt: skip
+    def _variants(self, was: list[Any], now: list[Any], place: str, depth: int) -> Iterator[tuple[bool, str]]:
+        """Of unions, in whatever order they list the same."""
+        pairs, lost, gained = self._paired(was, now, depth)
         if len(was) != len(now):
-            fewer = len(now) < len(was) if was and now else not was
-            narrower = fewer if key != "allOf" else len(now) > len(was)
-            yield self._change(narrower, f"{place or 'arguments'}: {len(now)} variants, {len(was)} before")
+            breaks = bool(gained if self._results else lost)
+            yield breaks, f"{place or 'arguments'}: {len(now)} variants, {len(was)} before"
+        else:
+            pairs += zip(lost, gained, strict=True)
+        for one, other in pairs:
+            yield from self.compare(one, other, place, depth + 1)
+
+    def _paired(
+        self, was: list[Any], now: list[Any], depth: int
+    ) -> tuple[list[tuple[Any, Any]], list[Any], list[Any]]:  # fmt: skip
+        """Variants that belong together, as they are the same or are called so; and what is left on each side."""
+        pairs, lost, gained = [], [], [*now]
+        for one in was:
+            if (other := next((each for each in gained if _is_same(one, each)), None)) is None:
+                lost.append(one)
+            else:
+                gained.remove(other)
+                pairs.append((one, other))
+        if not self._trying and len(lost) <= _MAX_TRIED:
+            for one in [*lost]:
+                other = next((each for each in gained[:_MAX_TRIED] if self._is_equal(one, each, depth)), None)
+                if other is not None:
+                    lost.remove(one)
+                    gained.remove(other)
+        return pairs, lost, gained
+
+    def _is_equal(self, one: Any, other: Any, depth: int) -> bool:
+        """Whether two variants differ in names and words alone."""
+        seen, self._seen, self._trying = self._seen, {*self._seen}, True
+        try:
+            return next(iter(self.compare(one, other, "", depth + 1)), None) is None
+        finally:
+            self._seen, self._trying = seen, False
+
+    def _parts(self, was: list[Any], now: list[Any], place: str, depth: int) -> Iterator[tuple[bool, str]]:
+        """Of what holds at once, as far as it could not be written as one."""
+        if len(was) != len(now):
+            yield self._change(len(now) > len(was), f"{place or 'arguments'}: {len(now)} parts, {len(was)} before")
             return
         for one, other in zip(was, now, strict=True):
             yield from self.compare(one, other, place, depth + 1)
 
 
-def _resolved(schema: Any, definitions: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The name of the definition that a schema means, and what it says; for no schema, that of any value."""
+def _is_same(one: Any, other: Any) -> bool:
+    name = _table(one).get("$ref")
+    return bool(one == other or (name is not None and name == _table(other).get("$ref")))
+
+
+def _resolved(schema: Any, definitions: Mapping[str, Any], depth: int = 0) -> tuple[str, dict[str, Any]]:
+    """The name of the definition that a schema means, and what it says as one: `allOf` is merged where that is plain, a
+    union of one is that, and one with null is a type that may be null. For no schema, that of any value."""
     name, found = "", _table(schema)
     for _ in range(_MAX_DEPTH):
         if not isinstance(reference := found.get("$ref"), str):
@@ -295,7 +351,60 @@ def _resolved(schema: Any, definitions: Mapping[str, Any]) -> tuple[str, dict[st
         name = reference.removeprefix("#/$defs/")
         others = {key: value for key, value in found.items() if key != "$ref"}
         found = {**_table(definitions.get(name)), **others}
+    if depth > _MAX_DEPTH:
+        return name, found
+    for key in _UNIONS:
+        variants = _list(found.get(key))
+        some = [each for each in variants if each != {"type": "null"}]
+        if len(some) == 1 and not any(other in found for other in ("$ref", "allOf", *_UNIONS) if other != key):
+            inner, one = _resolved(some[0], definitions, depth + 1)
+            if len(variants) > 1:
+                inner, one = inner and f"{inner}?", _or_null(one)
+            merged = _merged([{other: value for other, value in found.items() if other != key}, one])
+            if one and merged is not None:
+                return name or inner, merged
+    if parts := _list(found.get("allOf")):
+        resolved = [_resolved(each, definitions, depth + 1) for each in parts]
+        merged = _merged([
+            {key: value for key, value in found.items() if key != "allOf"}, *(each for _, each in resolved)
+        ])  # fmt: skip
+        if merged is not None:
+            return name or (resolved[0][0] if len(parts) == 1 else ""), merged
     return name, found
+
+
+def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of the same values and null; nothing where that cannot be said in one."""
+    if "type" not in schema or not schema.keys().isdisjoint(("allOf", "const", *_UNIONS)):
+        return {}
+    said = schema["type"]
+    types = [*said] if isinstance(said, list) else [said]
+    values = {"enum": [*schema["enum"], None]} if isinstance(schema.get("enum"), list) else {}
+    return {**schema, **values, "type": [*types, *({"null"} - {*types})]}
+
+
+def _merged(parts: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """One schema that says what all of them say; `None` if they say something different about the same."""
+    found: dict[str, Any] = {}
+    for part in parts:
+        for key, value in part.items():
+            if key not in found or key in _TEXTS:
+                found.setdefault(key, value)
+            elif key == "properties":
+                said = {**_table(found[key])}
+                for name, inner in _table(value).items():
+                    said[name] = inner if said.get(name, inner) == inner else {"allOf": [said[name], inner]}
+                found[key] = said
+            elif key == "required":
+                found[key] = [*_list(found[key]), *(each for each in _list(value) if each not in _list(found[key]))]
+            elif found[key] != value:
+                return None
+    return found
+
+
+def _union(schema: dict[str, Any]) -> list[Any]:
+    """The variants of a schema; whether one or more of them may fit is no matter here."""
+    return [each for key in _UNIONS for each in _list(schema.get(key))]
 
 
 def _types(schema: dict[str, Any]) -> set[str] | None:
