@@ -19,6 +19,8 @@ from distributions import ROOT, Distribution
 
 CLONE = ROOT / ".venv" / "release"
 _VERSION = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
+NEXT = "New in the next release"
+"""What a page says of something that no release has. A release writes its version there: "New in 0.2.0"."""
 _LEFT_ALONE = re.compile(r"CHANGELOG\.md|changes/.*|requirements-dev\..*|docs/pictures/.*")
 
 
@@ -49,6 +51,8 @@ def set_version(root: Path, before: str, now: str) -> None:
             continue
         text = file.read_text(encoding="utf-8")
         changed = with_version(text, before, now)
+        if name.startswith("docs/"):
+            changed = changed.replace(NEXT, f"New in {now}")
         if file.name == "pyproject.toml":
             changed = re.sub(rf'^version = "{re.escape(before)}"$', f'version = "{now}"', changed, count=1, flags=re.M)
         if file.name == "Chart.yaml":
@@ -69,7 +73,15 @@ def refusal(version: str, before: str) -> str:
         return f"there is a tag v{version}"
     if git("status", "--porcelain"):
         return "something is not committed: a release is made of what git has"
-    return ""
+    return unmarked(ROOT, is_first=not git("tag", "--list", "v*"))
+
+
+def unmarked(root: Path, *, is_first: bool) -> str:
+    """Why readers could not tell what is new; "" if they can. Of a first release all is new, and nothing is marked."""
+    added = [*(root / "changes").glob("*.added.md")]
+    if is_first or not added or any(NEXT in file.read_text(encoding="utf-8") for file in (root / "docs").rglob("*.md")):
+        return ""
+    return f"changes/{added[0].name} and others add something, and no page says {NEXT!r}"
 
 
 def python(*words: str) -> Callable[[], None]:

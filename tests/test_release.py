@@ -133,3 +133,19 @@ def test_all_of_a_release_has_its_version(tmp_path: Path) -> None:
     assert make_release.series("0.2.1") == ">=0.2,<0.3"
     assert "is no version" in make_release.refusal("1.0", before)
     assert "comes before" in make_release.refusal("0.0.1", before)
+
+
+def test_pages_say_since_when(tmp_path: Path) -> None:
+    """From the second release on, what is added is marked in a page: the release demands it, and writes its version."""
+    page, change = tmp_path / "docs" / "runs.md", tmp_path / "changes" / "x.added.md"
+    for file, text in ((page, "# Runs\n"), (change, "A thing.\n")):
+        file.parent.mkdir()
+        file.write_text(text)
+    assert make_release.unmarked(tmp_path, is_first=True) == ""
+    assert "x.added.md" in make_release.unmarked(tmp_path, is_first=False)
+    page.write_text(f"# Runs\n\n{make_release.NEXT}: `--fast`.\n")
+    assert make_release.unmarked(tmp_path, is_first=False) == ""
+    for words in (("init", "--quiet"), ("add", ".")):
+        make_release.git(*words, cwd=tmp_path)
+    make_release.set_version(tmp_path, "0.1.0", "0.2.0")
+    assert page.read_text() == "# Runs\n\nNew in 0.2.0: `--fast`.\n"
