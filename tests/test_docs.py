@@ -726,3 +726,21 @@ def test_what_monty_runs_is_what_its_readme_says(tmp_path: Path) -> None:
             assert [code for code in runs if not (await gate.execute(code)).ok] == []
 
     anyio.run(check)
+
+
+BEGINNERS = [
+    ROOT / "README.md",
+    *(ROOT / "docs" / name for name in ("start.md", "tutorial.md")),
+    *sorted((ROOT / "docs/howto").glob("*.md")),
+    *sorted((ROOT / "docs/concepts").glob("*.md")),
+]
+
+
+@pytest.mark.parametrize("page", BEGINNERS, ids=lambda page: page.name)
+def test_no_sentence_is_long(page: Path) -> None:
+    """On the pages that newcomers read, none has more than thirty words. Rows of tables are lists."""
+    text = re.sub(r"^```.*?^```$", "\n\n", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    items = re.split(r"\n\s*\n|\n(?=\s*(?:[*-]|\d+\.)\s)", text)
+    prose = [" ".join(re.sub(r"\]\([^)]*\)", "]", item).split()) for item in items if not item.lstrip().startswith("|")]
+    sentences = [each for item in prose for each in re.split(r"(?<=[.!?:;])\s+(?=[A-Z`*\[\"“(])", item)]
+    assert [each for each in sentences if len(re.findall(r"\S*\w\S*", each)) > 30] == []

@@ -1257,12 +1257,17 @@ def test_tables_on_a_terminal(project: Cli, monkeypatch: pytest.MonkeyPatch) -> 
     shared.table(["none", "at all"], [])
 
 
-def test_an_error_names_the_line_of_the_pages(project: Cli) -> None:
+def test_an_error_names_the_line_of_the_pages(project: Cli, doorward_host: Any) -> None:
     """A person and a program are told where the documentation has it. CONTRACT: CLI-12."""
     words, address = ("list", "--config", "nope.toml"), "troubleshooting/configuration.md#there-is-no-such-file"
     assert project(*words).err.endswith(f"\ndocs: {address}\n")
     assert project(*words, "--json").json["error"]["docs"] == address
     assert "docs: " not in project("call", "weather.rain").err  # its hint is another one each time
+    doorward_host.write(CONFIG + "[limits]\ncalls = 2\n")
+    program = doorward_host.folder / "many.py"
+    program.write_text("for day in range(1, 4):\n    await weather.get_forecast(city='Oslo', days=day)\n")
+    ran = project("run", str(program))
+    assert "docs: troubleshooting/programs.md#" in ran.err, ran
 
 
 def test_quiet_leaves_out_what_only_helps(project: Cli) -> None:

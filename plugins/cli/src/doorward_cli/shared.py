@@ -267,6 +267,11 @@ def tell(project: Project, outcome: Outcome) -> int:
         waiting = outcome.waiting and replace(outcome.waiting, next="")
         parts = {key: _told_in_commands(part) for key, part in outcome.parts.items()}
         say(outcome_as_text(replace(outcome, error=error, notes=notes, next="", waiting=waiting, parts=parts)))
+    if outcome.error is not None and outcome.error.hint and not project.json:
+        from doorward_cli.explained import address_of
+
+        if (address := address_of(outcome.error.message)) is not None:
+            say(f"docs: {address}", err=True)
     if outcome.waiting is not None:
         note(f"Then: doorward runs resume {outcome.waiting.run}")
         return WAITS
