@@ -28,6 +28,7 @@ _TEXTS = {
     "$schema", "$id", "xml", "externalDocs", "discriminator",
 }  # fmt: skip
 _LOWER = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
+_LENGTHS = ("minLength", "minItems", "minProperties")
 _UPPER = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
 _UNIONS = ("anyOf", "oneOf")
 _RESTRICTING = ("uniqueItems", "multipleOf")
@@ -247,7 +248,7 @@ class _Schemas:
 
     def _bounds(self, old: dict[str, Any], new: dict[str, Any], where: str) -> Iterator[tuple[bool, str]]:
         for key in (*_LOWER, *_UPPER):
-            was, now = old.get(key), new.get(key)
+            was, now = (None if key in _LENGTHS and each.get(key) == 0 else each.get(key) for each in (old, new))
             if was == now:
                 continue
             narrower = now is not None
@@ -256,7 +257,10 @@ class _Schemas:
             yield self._change(narrower, f"{where}: {key} {'none' if now is None else now}")
         for key in ("pattern", "format", *_RESTRICTING):
             if old.get(key) != new.get(key):
-                yield self._change(key in new, f"{where}: {key} {new.get(key, 'none')}")
+                # a document that drops a format of a result seldom means other values
+                broken_result = key in old and (key in new or key != "format")
+                breaks = broken_result if self._results else key in new
+                yield breaks, f"{where}: {key} {new.get(key, 'none')}"
 
     def _properties(
         self, old: dict[str, Any], new: dict[str, Any], place: str, depth: int
