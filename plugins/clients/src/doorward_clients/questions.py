@@ -28,7 +28,8 @@ def summary(project: Project) -> str:
     """What holds now, in a sentence."""
     config = project.load().config
     rules = "some calls wait for a person" if getattr(config.policy, "rules", []) else "no call waits for a person"
-    where, limits = ", ".join(config.executor) or "no sandbox", config.limits
+    where = ", ".join(config.executor) or "no sandbox"
+    limits: Any = config.limits  # made of the words of `Limits`
     return f"Programs run in {where}, for {limits.timeout:g} seconds and {limits.calls} calls at most; {rules}."
 
 
