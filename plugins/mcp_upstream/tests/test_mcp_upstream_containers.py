@@ -96,6 +96,8 @@ async def test_what_a_hostile_server_finds(
     tried -= {"namespace"} if engine.at.endswith("podman.sock") else set()  # its own profile lets anybody have some
     assert [name for name in tried if seen[name].startswith("got")] == []
     assert await call(upstream, "forks") < 20
+    _, servers = await call(upstream, "hosts")
+    assert servers.count("nameserver") == servers.count("nameserver 127.0.0.1")
     assert await call(upstream, "fill") == "OSError"
     [one] = listed(engine)
     assert one["HostConfig"]["ReadonlyRootfs"]

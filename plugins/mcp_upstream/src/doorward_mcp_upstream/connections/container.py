@@ -172,7 +172,8 @@ def server_options(
     }
 
 
-_NO_NETWORK: Mapping[str, Any] = {"NetworkMode": "none"}
+_NO_NETWORK: Mapping[str, Any] = {"NetworkMode": "none", "Dns": ["127.0.0.1"]}
+"""No name server of this machine is known there, either."""
 _ATTACHED = {
     "OpenStdin": True,
     "StdinOnce": True,  # when our connection ends, so does its input
