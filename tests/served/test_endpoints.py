@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pytest
 
 from .conftest import LIMITS, SHELF
 from .forked import Forked
+from .issuer import Issuer
 from .product import Agent, Api, Project, needs_proc
-from .test_http_auth import connected, post, token
+from .test_http_auth import AUDIENCE, HTTP, connected, post, token
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, needs_proc]
 
@@ -164,6 +168,56 @@ async def test_a_session_of_the_protocol_is_of_one_endpoint(tmp_path: Path, api:
             assert await _names(agent) == ["shelf"]
     refused = project.run("serve", "--endpoint", "nowhere")
     assert (refused.returncode != 0, "there is no endpoint 'nowhere'" in refused.stderr) == (True, True)
+
+
+def test_a_token_of_an_issuer_is_bound_by_its_audience_or_a_claim(tmp_path: Path, api: Api) -> None:
+    """A JWT for the URL of an endpoint (RFC 8707), or whose claim names some, opens those and no page of the console;
+    what clients are told of an endpoint before they have a token (RFC 9728) is told of any name."""
+    with Issuer() as issuer:
+        project = configured(tmp_path, api, HTTP.format(issuer=issuer.url, audience=AUDIENCE))
+        project.change('scopes = ["use"]', 'scopes = ["use"]\nendpoint = "doors"')
+        with project.http("--console") as (url, _):
+            paths = ("", "/readers", "/tools", "/few", "/nowhere", "/readers/x")
+
+            def opened(who: str = "alice", audience: Any = AUDIENCE, **claims: Any) -> list[int]:
+                made = issuer.token(who, audience=audience, **claims)
+                return [post(url + path, made)[0] for path in paths]
+
+            everywhere, readers = [200, 200, 200, 404, 404, 404], [404, 200, 404, 404, 404, 404]
+            refused = [401] * len(paths)
+            assert opened() == opened(audience=[AUDIENCE, f"{url}/readers"]) == everywhere
+            assert opened(audience=f"{url}/readers") == opened(doors="readers") == readers
+            assert opened(audience=[f"{url}/readers", f"{url}/tools"]) == opened(doors=["readers", "tools"])
+            assert opened(audience=[f"{url}/readers", f"{url}/tools"]) == [404, 200, 200, 404, 404, 404]
+            assert opened(audience=[f"{url}/readers", f"{url}/tools"], doors=["readers"]) == readers
+            assert opened(audience=f"{url}/few") == opened(doors="nowhere") == [404] * len(paths)
+            assert opened("carol", audience=f"{url}/few")[3] == 200
+            for wrong in (
+                f"{url}/nowhere",
+                f"{url}/readers/",
+                f"{url}/Readers",
+                f"{url}/readers#",
+                "readers",
+                f"{url}/",
+            ):
+                assert opened(audience=wrong) == refused, wrong
+            for wrong in ([], "", {"readers": 1}, ["readers", 1], 7, True):
+                assert opened(doors=wrong) == refused, wrong
+            assert opened(audience=f"{url}/readers", doors="tools") == refused
+            site = url.removesuffix("/mcp") + "/console/approvals"
+            answers = [post(site, issuer.token("alice", audience=each), Accept="application/json")[0]
+                       for each in (f"{url}/readers", AUDIENCE)]  # fmt: skip
+            assert answers[0] == 401 != answers[1]
+            for name in ("readers", "few", "nowhere"):
+                status, headers, _ = post(f"{url}/{name}")
+                (where,) = re.findall(r'resource_metadata="([^"]+)"', headers["www-authenticate"])
+                assert (status, where.endswith(f"/.well-known/oauth-protected-resource/mcp/{name}")) == (401, True)
+                told = json.loads(urlopen(where).read())
+                assert told["resource"] == f"{url}/{name}"
+                assert told["authorization_servers"] == [issuer.url]
+                assert told["scopes_supported"] == ["use"]
+            with pytest.raises(HTTPError):
+                urlopen(where + "%22")
 
 
 async def _names(agent: Agent) -> list[str]:

@@ -72,6 +72,9 @@ class OAuthSettings(Settings):
     )
     scopes: list[str] = Field([], description="Scopes that each token must have")
     principal: str = Field("sub", description="The claim that names the principal")
+    endpoint: str = Field(
+        "", description="The claim that names the endpoint, or endpoints, which alone a token opens, where it has one"
+    )
     jwks_url: TrustedAddress | None = Field(None, description="Where its keys are, if the issuer does not tell")
     algorithms: list[Algorithm] = Field(
         ["RS256", "ES256", "PS256", "EdDSA"],

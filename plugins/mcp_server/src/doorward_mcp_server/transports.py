@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import socket
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import anyio
 from doorward import LOCAL, ConfigError, Gateway, Principal
@@ -22,6 +24,8 @@ from doorward_mcp_server.settings import http_of
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
+    from starlette.requests import Request
+    from starlette.routing import Route
     from starlette.types import ASGIApp
 
     from doorward_mcp_server.http.connections import Connections
@@ -225,6 +229,7 @@ def application(
         routes = create_protected_resource_routes(
             auth.resource_server_url, [auth.issuer_url], http.oauth.scopes or None, "Doorward"
         )
+        routes.append(endpoint_metadata(endpoint.url, http.oauth.issuer, http.oauth.scopes))
     app = server.streamable_http_app(
         streamable_http_path=http.path,
         # The entrance checks Host and Origin.
@@ -251,6 +256,35 @@ def application(
         expose_headers=["Mcp-Session-Id", "WWW-Authenticate", "Doorward-Run"],
     )
     return for_pages, requests
+
+
+def endpoint_metadata(url: str, issuer: str, scopes: list[str]) -> Route:
+    """The route of the metadata of endpoints (RFC 9728 section 3.1). It tells the same of each name, whether there is
+    such an endpoint or not: who asks has shown no token yet."""
+    from mcp.server.auth.handlers.metadata import ProtectedResourceMetadataHandler
+    from mcp.server.auth.routes import build_resource_metadata_url, cors_middleware
+    from mcp.shared.auth import ProtectedResourceMetadata
+    from pydantic import AnyHttpUrl
+    from starlette.responses import PlainTextResponse, Response
+    from starlette.routing import Route
+
+    from doorward_mcp_server.http.entrance import ENDPOINT_NAME
+
+    async def answer(request: Request) -> Response:
+        name = request.path_params["name"]
+        if not re.fullmatch(ENDPOINT_NAME, name):
+            return PlainTextResponse("Not Found", 404)
+        metadata = ProtectedResourceMetadata(
+            resource=AnyHttpUrl(f"{url}/{name}"),
+            authorization_servers=[AnyHttpUrl(issuer)],
+            scopes_supported=scopes or None,
+            resource_name="Doorward",
+        )
+        return await ProtectedResourceMetadataHandler(metadata).handle(request)
+
+    path = urlsplit(str(build_resource_metadata_url(AnyHttpUrl(url)))).path
+    methods = ["GET", "OPTIONS"]
+    return Route(f"{path}/{{name}}", endpoint=cors_middleware(answer, methods), methods=methods)
 
 
 PARTING_SECONDS = 0.5

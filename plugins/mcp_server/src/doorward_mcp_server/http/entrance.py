@@ -3,6 +3,7 @@ and tells which principal they are."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -18,11 +19,15 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from doorward_mcp_server.http.endpoint import HEALTH, READY, Endpoint
+from doorward_mcp_server.tokens.bound_token import bound_to
 from doorward_mcp_server.tokens.verifiers import Verifiers
 
 _WELL_KNOWN = "/.well-known/"
 """Everything below it is public (RFC 8615): it tells how to log in. Clients accept a 404 there, but not a 401."""
 
+
+ENDPOINT_NAME = "[a-z0-9][a-z0-9_-]{0,63}"
+"""What an endpoint may be called."""
 
 _UNCACHED = {"Cache-Control": "no-store"}
 
@@ -51,6 +56,7 @@ class Entrance:
         self._app, self._endpoint, self._verifiers = app, endpoint, verifiers
         self._unready, self._pages, self._sites, self._health = unready, pages, sites, health
         self._path, self._by_endpoint, self._only = endpoint.http.path, by_endpoint, only
+        self._metadata = metadata
         required = RequireAuthMiddleware(self._named, verifiers.scopes, metadata)
         self._guarded = AuthenticationMiddleware(
             AuthContextMiddleware(required), BearerAuthBackend(verifiers), _unavailable
@@ -80,9 +86,9 @@ class Entrance:
             if names.count(b"authorization") > 1:  # a proxy in front may have checked another one
                 await JSONResponse({"error": "invalid_request"}, status_code=400)(scope, receive, send)
                 return
-            await self._guarded(scope, receive, self._with_scope(send))
+            await self._guarded(scope, receive, self._with_challenge(scope["path"], send))
         else:
-            await self._enter(Principal(LOCAL), "", scope, receive, send)
+            await self._enter(Principal(LOCAL), None, scope, receive, send)
 
     async def _page(self, scope: Scope) -> Response:
         if scope["method"] not in ("GET", "HEAD"):
@@ -123,37 +129,48 @@ class Entrance:
         scopes = set(self._verifiers.scopes)
         if found is None or not scopes <= set(found.scopes):
             return None
-        if getattr(found, "endpoint", "") or self._only:  # what opens one endpoint opens nothing else
+        if bound_to(found) is not None or self._only:  # what opens one endpoint opens nothing else
             return None
         return Principal(str(found.subject), attributes=found.claims or {})
 
     async def _named(self, scope: Scope, receive: Receive, send: Send) -> None:
         token = scope["user"].access_token
         principal = Principal(token.subject, attributes=token.claims or {})
-        await self._enter(principal, getattr(token, "endpoint", ""), scope, receive, send)
+        await self._enter(principal, bound_to(token), scope, receive, send)
 
-    async def _enter(self, principal: Principal, bound: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a principal in, by the endpoint that the path names; a token may be `bound` to one. There is nothing at
+    async def _enter(
+        self, principal: Principal, bound: Sequence[str] | None, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Let a principal in, by the endpoint that the path names; a token may be `bound` to some. There is nothing at
         the path of an endpoint that is not for them."""
-        base, _, asked = scope["path"].rpartition("/")
-        named = asked if base == self._path and asked else ""
+        named = self._named_by(scope["path"])
         name = named or self._only
         allowed = self._by_endpoint(principal, name) if name else principal
-        if allowed is None or (bound and bound != name) or (self._only and self._only != name):
+        if allowed is None or (bound is not None and name not in bound) or (self._only and self._only != name):
             await PlainTextResponse("Not Found", 404)(scope, receive, send)
             return
         await self._app({**scope, **({"path": self._path} if named else {}), PRINCIPAL: allowed}, receive, send)
 
-    def _with_scope(self, send: Send) -> Send:
-        """Add to a refusal which scopes are required (RFC 6750, section 3; the MCP specification):
-        the SDK's own lacks it."""
-        if not self._verifiers.scopes:
-            return send
-        wanted = f', scope="{" ".join(self._verifiers.scopes)}"'.encode()
+    def _named_by(self, path: str) -> str:
+        """What a path names as an endpoint, whether it is there or not."""
+        base, _, asked = path.rpartition("/")
+        return asked if base == self._path else ""
+
+    def _with_challenge(self, path: str, send: Send) -> Send:
+        """Add to a refusal which scopes are required (RFC 6750, section 3; the MCP specification): the SDK's own lacks
+        it. At the path of an endpoint the metadata are of that resource (RFC 9728)."""
+        scopes, named = self._verifiers.scopes, self._named_by(path)
+        wanted = f', scope="{" ".join(scopes)}"' if scopes else ""
+        is_endpoint = self._metadata and re.fullmatch(ENDPOINT_NAME, named)
+
+        def changed(challenge: bytes) -> bytes:
+            if is_endpoint:
+                challenge = challenge.replace(f'"{self._metadata}"'.encode(), f'"{self._metadata}/{named}"'.encode())
+            return challenge + wanted.encode()
 
         async def sent(message: Message) -> None:
             if message["type"] == "http.response.start" and message["status"] in (401, 403):
-                headers: Any = [(k, v + wanted if k == b"www-authenticate" else v) for k, v in message["headers"]]
+                headers: Any = [(k, changed(v) if k == b"www-authenticate" else v) for k, v in message["headers"]]
                 message = {**message, "headers": headers}
             await send(message)
 

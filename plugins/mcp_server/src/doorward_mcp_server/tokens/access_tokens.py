@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import jwt
@@ -10,6 +10,7 @@ from doorward.serving import seldom
 from mcp.server.auth.provider import AccessToken
 
 from doorward_mcp_server.settings import OAuthSettings
+from doorward_mcp_server.tokens.bound_token import BoundToken
 from doorward_mcp_server.tokens.issuer import Keys, Unavailable
 
 CLOCK_SKEW_SECONDS = 60
@@ -30,10 +31,10 @@ class Refused(ValueError):
 
 class AccessTokens:
     """Verifies access tokens. `resource` is the URL of this endpoint, for which they must be issued if the
-    configuration names no audience."""
+    configuration names no audience. A token for the URL of one of the `endpoints` opens that alone."""
 
-    def __init__(self, settings: OAuthSettings) -> None:
-        self._settings = settings
+    def __init__(self, settings: OAuthSettings, endpoints: Callable[[], Iterable[str]] = tuple) -> None:
+        self._settings, self._endpoints = settings, endpoints
         self.resource = ""
         named = [settings.audience] if isinstance(settings.audience, str) else settings.audience
         self._audience = [name for name in named if name]
@@ -51,7 +52,7 @@ class AccessTokens:
             return None
 
     def _found(self, token: str, claims: Mapping[str, Any]) -> AccessToken:
-        return AccessToken(
+        return BoundToken(
             token=token,
             client_id=str(claims.get("client_id") or claims.get("azp") or claims["iss"]),
             scopes=_scopes(claims),
@@ -59,7 +60,33 @@ class AccessTokens:
             resource=self.resource,
             subject=claims[self._settings.principal],
             claims=dict(claims),
+            endpoints=self._bound(claims),
         )
+
+    def _bound(self, claims: Mapping[str, Any]) -> tuple[str, ...] | None:
+        """The endpoints that a token is for, by its audience (RFC 8707) and by a claim; `None`: it says nothing of any.
+        Raises: Refused for a claim that is neither a name nor a list of names, or leaves nothing."""
+        found = self._by_audience(claims)
+        claim = self._settings.endpoint
+        if claim and claim in claims:
+            names = [claims[claim]] if isinstance(claims[claim], str) else claims[claim]
+            if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
+                raise Refused("its endpoint is no name")
+            found = tuple(names) if found is None else tuple(name for name in names if name in found)
+        if found == ():
+            raise Refused("bound to no endpoint")
+        return found
+
+    def _by_audience(self, claims: Mapping[str, Any]) -> tuple[str, ...] | None:
+        audience = [claims["aud"]] if isinstance(claims["aud"], str) else claims["aud"]
+        if any(each in audience for each in self._everywhere):
+            return None
+        return tuple(name for name in self._endpoints() if f"{self.resource}/{name}" in audience)
+
+    @property
+    def _everywhere(self) -> list[str]:
+        """The audiences of tokens that are for no endpoint alone."""
+        return self._audience or [self.resource]
 
     async def _claims(self, token: str) -> Mapping[str, Any]:
         """Raises: Unavailable; any exception for a token that is not valid."""
@@ -78,7 +105,7 @@ class AccessTokens:
                     key,
                     [algorithm],
                     options,
-                    audience=self._audience or [self.resource],
+                    audience=[*self._everywhere, *(f"{self.resource}/{name}" for name in self._endpoints())],
                     issuer=self._settings.issuer,
                     leeway=CLOCK_SKEW_SECONDS,
                 )

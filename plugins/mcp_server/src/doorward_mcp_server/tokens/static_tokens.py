@@ -9,14 +9,9 @@ import anyio.to_thread
 from doorward.configuration import Loaded
 from mcp.server.auth.provider import AccessToken
 
+from doorward_mcp_server.tokens.bound_token import BoundToken
 from doorward_mcp_server.tokens.client_tokens import hashed
 from doorward_mcp_server.tokens.token_file import TokenFile
-
-
-class BoundToken(AccessToken):
-    """A token that opens one endpoint alone, if it names one."""
-
-    endpoint: str = ""
 
 
 class StaticTokens:
@@ -41,5 +36,9 @@ class StaticTokens:
         if settings is None or (settings.expires is not None and settings.expires <= datetime.now(UTC)):
             return None
         return BoundToken(
-            token=token, client_id="static", scopes=self._scopes, subject=principal, endpoint=settings.endpoint or ""
+            token=token,
+            client_id="static",
+            scopes=self._scopes,
+            subject=principal,
+            endpoints=(settings.endpoint,) if settings.endpoint else None,
         )

@@ -23,7 +23,7 @@ class Verifiers:
         oauth = http_of(gate.config).oauth
         self.scopes: list[str] = oauth.scopes if oauth else []
         self._static = StaticTokens(gate.loaded, self.scopes)
-        self._oauth = AccessTokens(oauth) if oauth else None
+        self._oauth = AccessTokens(oauth, lambda: gate.principals.endpoints) if oauth else None
         self._of_plugin = of_plugin(gate)
         self._wanted = False
 
