@@ -147,6 +147,16 @@ ATTACKS = (
     "SELECT pg_terminate_backend(1)",
     "SELECT set_config('transaction_read_only', 'off', false)",
     "SELECT current_setting('data_directory')",
+    "SELECT current_user",
+    "SELECT 'salaries'::regclass",
+    "SELECT CAST('salaries' AS regclass)",
+    "SELECT 10::oid::regrole",
+    "SELECT to_regclass('salaries')",
+    "SELECT 'x'::xml",
+    "SELECT pg_typeof(1)",
+    "SELECT version()",
+    "SELECT inet_server_addr()",
+    "SELECT has_table_privilege('salaries', 'SELECT')",
     "SELECT nextval('s')",
     "SELECT lo_import('/etc/passwd')",
     "SELECT dblink_exec('host=x', 'DROP TABLE orders')",
@@ -194,6 +204,42 @@ async def test_sqlite_keeps_to_its_limits(tmp_path: Path) -> None:
             await database.rows("SELECT ?", (wrong,), 1, 10.0)
 
 
+async def test_sqlite_reads_no_table_beyond_the_list(tmp_path: Path) -> None:
+    """Nor by a name that a statement gives, which no check has seen; a view that is there reads what it is made of."""
+    file = shop(tmp_path)
+    there = [table for table in await SQLite("shop", file).tables() if table.name in ("customers", "totals")]
+    database = SQLite("shop", file, there)
+    for statement in (
+        "SELECT * FROM salaries",
+        "SELECT count(*) FROM main.salaries",
+        "SELECT 1 FROM main.salaries",
+        "WITH x AS (SELECT * FROM salaries) SELECT * FROM x",
+        "WITH customers AS (SELECT * FROM salaries) SELECT * FROM customers",
+        "SELECT (SELECT max(cents) FROM salaries) FROM customers",
+        "SELECT ('Ana', 999983) IN salaries",
+        "SELECT * FROM orders",
+    ):
+        with pytest.raises(ApiError, match=r"prohibited|not authorized"):
+            await database.rows(statement, (), 10, 10.0)
+    assert (await database.rows("SELECT cents FROM totals WHERE customer = 1", (), 1, 10.0))[1] == [(370,)]
+    counted = "WITH x AS (SELECT id FROM customers) SELECT count(*) FROM x, (SELECT 1)"
+    assert (await database.rows(counted, (), 1, 10.0))[1] == [(2,)]
+
+
+async def test_a_vast_row_is_refused_by_the_database(config: str, host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It never comes here, however few rows are asked for."""
+    monkeypatch.setattr(model, "MAX_ROW_BYTES", 50_000)
+    is_sqlite = "sqlite" in config
+    async with host.gateway(config) as gate:
+        await gate.ready()
+        database = gate.servers.source("shop")._database
+        vast = "SELECT hex(zeroblob(20000000)) AS x" if is_sqlite else "SELECT repeat('x', 100000) AS x"
+        with pytest.raises(ApiError if is_sqlite else LimitExceeded):
+            await database.rows(vast, (), 1, 10.0)
+        fits = "SELECT 'x' AS a, 1 AS a UNION ALL SELECT 'y', 2 ORDER BY 2 DESC"
+        assert (await database.rows(fits, (), 5, 10.0))[1] == [("y", 2), ("x", 1)]
+
+
 async def test_an_answer_is_bounded(config: str, host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of its values together: rows are read until they are too much."""
     monkeypatch.setattr(model, "MAX_ANSWER_BYTES", 2_000)
@@ -222,6 +268,22 @@ def test_what_is_sent_is_written_anew() -> None:
     )  # fmt: skip
     assert sent == 'SELECT id FROM "public"."orders" AS "orders" WHERE id = $1 OR id = $2 OR id = $3'
     assert values == [1, 2, 1]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT user", "SELECT CURRENT_ROLE", "SELECT id, system_user FROM orders", "SELECT current_schema",
+        "SELECT current_catalog", "SELECT session_user", "SELECT regclass 'salaries'", "SELECT oid '5'",
+        "SELECT 'x'::name", "SELECT 'x'::\"regclass\"",
+    ],
+)  # fmt: skip
+def test_words_of_postgres_that_tell_of_it(statement: str) -> None:
+    """Roles, schemas and objects by their names are none of a query's; a column may be called so, in quotes."""
+    tables = [Table("orders", "public", columns=[Column("user", "text")])]
+    with pytest.raises(InvalidArguments):
+        checked(statement, "postgres", tables, {"orders"}, (), {})
+    assert checked('SELECT "user" FROM orders', "postgres", tables, {"orders"}, (), {})[0].startswith('SELECT "user"')
 
 
 class TestSQLConformance(SourceConformance):

@@ -66,6 +66,18 @@ _TYPED = (
     exp.TimeToUnix, exp.Unicode, exp.Chr,
 )  # fmt: skip
 """Functions that sqlglot has a type for, and that compute and nothing else."""
+_TYPES = frozenset(
+    {
+        *("SMALLINT", "INT", "BIGINT", "TINYINT", "MEDIUMINT", "FLOAT", "DOUBLE", "DECIMAL", "BOOLEAN", "UUID"),
+        *("TEXT", "VARCHAR", "CHAR", "BINARY", "VARBINARY", "BLOB", "BIT", "JSON", "JSONB", "ARRAY", "INTERVAL"),
+        *("DATE", "TIME", "TIMETZ", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPNTZ", "DATETIME"),
+    }
+)
+"""Types that a value may be made. One of the database's own names, such as `regclass`, tells what there is."""
+_OWN_WORDS = frozenset(
+    ("user", "current_user", "session_user", "system_user", "current_role", "current_catalog", "current_schema")
+)
+"""Words that stand like columns, and tell of the database's roles and names."""
 _NAME = re.compile(r"[^\W\d]\w*")
 _UNTYPED = (exp.AnonymousAggFunc, exp.CombinedAggFunc)
 
@@ -94,6 +106,7 @@ def checked(
     named = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     if taken := next((name for name in named if name in there or name.startswith(("pg_", "sqlite_"))), None):
         raise _refused(f"{taken[:60]!r} is the name of a table: give what WITH makes another one")
+    own_words = _OWN_WORDS if dialect == "postgres" else ()
     order: list[Any] = []
     for node in [*tree.walk(bfs=False)]:
         if isinstance(node, _FORBIDDEN):
@@ -102,6 +115,10 @@ def checked(
             raise _refused(f"{node.name[:60]!r} is no name")  # the database might read something else
         if isinstance(node, exp.In) and node.args.get("field") is not None:
             raise _refused("IN is followed by no ( )")  # SQLite reads a table there
+        if isinstance(node, exp.Column) and not node.this.quoted and node.name.lower() in own_words and not node.table:
+            raise _refused(f"{node.name!r} tells of the database: a column of that name is quoted")
+        if isinstance(node, exp.DataType) and getattr(node.this, "name", "") not in _TYPES:
+            raise _refused(f"the type {node.sql()[:60]!r} is none that a value may be made")
         if isinstance(node, exp.Table):
             _check_table(node, known, named)
         elif isinstance(node, exp.Func) and (not isinstance(node, _TYPED) or isinstance(node, _UNTYPED)):

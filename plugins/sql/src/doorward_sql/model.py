@@ -55,6 +55,10 @@ class Rows:
         self.all.append(row)
 
 
+MAX_ROW_BYTES = 16 * 2**20
+"""Bytes of one row, or in SQLite of one value: the database itself refuses more, before anything is sent."""
+
+
 class Database(Protocol):
     """A database that is only read. Each method connects, asks and disconnects, and raises ServerError or ApiError."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from doorward import ApiError, LimitExceeded, ServerError
 
+from doorward_sql import model
 from doorward_sql.model import Column, Rows, Table
 
 _TABLES = """
@@ -28,8 +29,14 @@ SELECT rolsuper, EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c
 FROM pg_roles WHERE rolname = current_user
 """
 _START_SECONDS = 10
-_AT_ONCE = 100
-"""Rows that are fetched together."""
+_AT_ONCE = 10
+"""Rows that are fetched together: with the largest rows, they have to fit into memory."""
+_BOUNDED = (
+    "SELECT bounded.* FROM ({}) AS bounded WHERE CASE WHEN octet_length(bounded::text) <= {} THEN true "
+    "ELSE ('{}' || octet_length(bounded::text))::boolean END"
+)
+"""The same rows; one that is too large is an error of the server, which then has sent nothing of it."""
+_TOO_LARGE = "doorward: too many bytes in a row: "
 
 
 class Postgres:
@@ -41,13 +48,13 @@ class Postgres:
         self._name, self._address, self._schemas = name, address, list(schemas)
 
     async def warnings(self) -> list[str]:
-        _, ((superuser, writes),) = await self.rows(_WRITES, [self._schemas], 1, 30.0)
+        _, ((superuser, writes),) = await self._rows(_WRITES, [self._schemas], 1, 30.0)
         if superuser:
             return ["the role of `database` is a superuser: name one that may read these tables, and nothing else"]
         return ["the role of `database` may write: calls are read-only all the same; one that cannot is safer"] * writes
 
     async def tables(self) -> list[Table]:
-        _, rows = await self.rows(_TABLES, [self._schemas], 100_000, 30.0)
+        _, rows = await self._rows(_TABLES, [self._schemas], 100_000, 30.0)
         grouped: dict[tuple[str, str], list[Any]] = {}
         for row in rows:
             grouped.setdefault((row[0], row[1]), []).append(row)
@@ -64,12 +71,18 @@ class Postgres:
     async def rows(
         self, statement: str, values: Any, most: int, seconds: float
     ) -> tuple[list[str], list[Sequence[Any]]]:
+        bounded = _BOUNDED.format(statement, model.MAX_ROW_BYTES, _TOO_LARGE)
+        return await self._rows(bounded, values, most, seconds, _AT_ONCE)
+
+    async def _rows(
+        self, statement: str, values: Any, most: int, seconds: float, at_once: int = 1000
+    ) -> tuple[list[str], list[Sequence[Any]]]:
         from psycopg import AsyncRawServerCursor
 
         async with self._connected(seconds) as connection, AsyncRawServerCursor(connection, "doorward") as cursor:
             await cursor.execute(statement, values)
             rows = Rows()
-            while len(rows.all) < most and (some := await cursor.fetchmany(min(_AT_ONCE, most - len(rows.all)))):
+            while len(rows.all) < most and (some := await cursor.fetchmany(min(at_once, most - len(rows.all)))):
                 for row in some:
                     rows.add(row)
             return [column.name for column in cursor.description or ()], rows.all
@@ -96,6 +109,11 @@ class Postgres:
                 yield connection
             except errors.QueryCanceled:
                 raise LimitExceeded(f"{self._name}: the database took too long", hint="Ask for less.") from None
+            except errors.InvalidTextRepresentation as error:
+                if _TOO_LARGE in str(error):
+                    why = f"{self._name}: a row has more than {model.MAX_ROW_BYTES // 2**20} MiB"
+                    raise LimitExceeded(why, hint="Ask for fewer columns, or a part: left(column, 1000).") from None
+                raise ApiError(f"{self._name}: {_brief(error)}", status=400) from None
             except psycopg.OperationalError as error:
                 raise ServerError(f"{self._name}: {_brief(error)}") from None
             except psycopg.Error as error:

@@ -116,7 +116,7 @@ class SQL:
         if kind == "sqlite" and rest:
             from doorward_sql.sqlite import SQLite
 
-            return SQLite(self._server.name, self._server.folder / rest.removeprefix("//"))
+            return SQLite(self._server.name, self._server.folder / rest.removeprefix("//"), self._tables)
         if kind in ("postgresql", "postgres"):
             try:
                 from doorward_sql.postgres import Postgres

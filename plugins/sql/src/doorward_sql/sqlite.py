@@ -13,15 +13,14 @@ from typing import Any, TypeVar
 import anyio
 from doorward import ApiError, InvalidArguments, LimitExceeded, ServerError
 
-from doorward_sql.model import Column, Rows, Table
+from doorward_sql.model import MAX_ROW_BYTES, Column, Rows, Table
 
 T = TypeVar("T")
 
-MAX_VALUE_BYTES = 16 * 2**20
-"""Bytes of one value."""
 _STEPS = 10_000
 """Steps of the database's machine between two looks at the clock."""
-_READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE}
+_READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE}
+_NO_FUNCTIONS = ("load_extension", "fts3_tokenizer", "readfile", "writefile", "edit", "zeroblob", "randomblob")
 
 
 class SQLite:
@@ -29,8 +28,11 @@ class SQLite:
 
     dialect = "sqlite"
 
-    def __init__(self, name: str, file: Path) -> None:
+    def __init__(self, name: str, file: Path, tables: Sequence[Table] | None = None) -> None:
+        """`tables` are those that may be read; `None`: all."""
         self._name, self._file = name, file
+        self._tables_read = None if tables is None else {table.name.lower() for table in tables}
+        self._views = {table.name.lower() for table in tables or () if table.view}
 
     async def warnings(self) -> list[str]:
         return []
@@ -42,7 +44,7 @@ class SQLite:
         self, statement: str, values: Sequence[Any] | Mapping[str, Any], most: int, seconds: float
     ) -> tuple[list[str], list[Sequence[Any]]]:
         def read(db: sqlite3.Connection) -> tuple[list[str], list[Sequence[Any]]]:
-            db.set_authorizer(_authorized)
+            db.set_authorizer(self._authorized)
             try:
                 found = db.execute(statement, values)
             except (OverflowError, UnicodeEncodeError):
@@ -75,7 +77,7 @@ class SQLite:
         except sqlite3.Error as error:
             raise ServerError(f"{self._name}: {self._file} cannot be opened: {error}") from None
         with closing(opened) as db:
-            db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
+            db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_ROW_BYTES)
             db.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
             db.set_progress_handler(lambda: stopped() or time.monotonic() > until, _STEPS)
             try:
@@ -108,11 +110,18 @@ class SQLite:
             )  # fmt: skip
         return made
 
-
-def _authorized(action: int, first: str | None, second: str | None, *where: str | None) -> int:
-    """Whether a statement may do this: read, and compute."""
-    if action == sqlite3.SQLITE_READ and (first or "").startswith("sqlite_"):
+    def _authorized(self, action: int, first: str | None, second: str | None, *where: str | None) -> int:
+        """Whether a statement may do this: read what there is for agents, by itself or by a view, and compute."""
+        if action == sqlite3.SQLITE_READ:
+            return sqlite3.SQLITE_OK if self._may_read(str(first).lower(), second, *where) else sqlite3.SQLITE_DENY
+        if action in _READING or (action == sqlite3.SQLITE_FUNCTION and second not in _NO_FUNCTIONS):
+            return sqlite3.SQLITE_OK
         return sqlite3.SQLITE_DENY
-    if action in _READING or (action == sqlite3.SQLITE_FUNCTION and second != "load_extension"):
-        return sqlite3.SQLITE_OK
-    return sqlite3.SQLITE_DENY
+
+    def _may_read(self, table: str, column: str | None, database: str | None, view: str | None) -> bool:
+        """What WITH makes has no database, and none of its columns is reported."""
+        if table.startswith("sqlite_"):
+            return False
+        if self._tables_read is None or table in self._tables_read or (not column and database is None):
+            return True
+        return view is not None and view.lower() in self._views
