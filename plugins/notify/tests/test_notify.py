@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import hmac
 import json
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import urlencode
 
 import httpx2
 import pytest
@@ -28,6 +31,7 @@ from doorward_testing.samples import CONFIG
 pytestmark = pytest.mark.anyio
 
 KEY = "a key of at least twenty-four bytes"
+TEAMS_KEY = base64.b64encode(b"a token of Teams, of thirty-two b").decode()
 RULES = '[[policy.rules]]\nmatch = "weather.add_*"\nthen = "confirm"\nreason = "writes"\n'
 
 
@@ -113,6 +117,69 @@ async def test_messengers_get_all_of_a_request_and_one_answer_counts(doorward_ho
             assert await post(app, {**answer, "answer": "deny"}) == 409, "the first answer counts"
             found = await gate.services[REQUESTS].found(request.id)
             assert (found.state, found.by) == ("approved", "ann (hook)")
+
+
+def by_slack(answer: str, id: str, user: str = "U1", sent: float | None = None) -> tuple[bytes, dict[str, str]]:
+    """A button that was clicked, as Slack sends and signs that."""
+    told = {"type": "block_actions", "user": {"id": user, "name": "ann"},
+            "actions": [{"action_id": answer, "value": id, "type": "button"}],
+            "response_url": "http://127.0.0.1:9/never"}  # fmt: skip
+    body = urlencode({"payload": json.dumps(told)}).encode()
+    at = str(int(time.time() if sent is None else sent))
+    mac = hmac.digest(KEY.encode(), f"v0:{at}:".encode() + body, "sha256").hex()
+    return body, {"x-slack-request-timestamp": at, "x-slack-signature": f"v0={mac}"}
+
+
+def by_teams(text: str, user: str = "a-1", sent: float | None = None) -> tuple[bytes, dict[str, str]]:
+    """What was said to an outgoing webhook, as Teams sends and signs that."""
+    at = datetime.fromtimestamp(time.time() if sent is None else sent, UTC).isoformat()
+    told = {"type": "message", "id": f"{time.perf_counter_ns()}", "timestamp": at, "text": text,
+            "from": {"id": "29:x", "name": "ann", "aadObjectId": user}}  # fmt: skip
+    body = json.dumps(told).encode()
+    mac = base64.b64encode(hmac.digest(base64.b64decode(TEAMS_KEY), body, "sha256")).decode()
+    return body, {"authorization": f"HMAC {mac}"}
+
+
+@pytest.mark.parametrize("kind", ["slack", "teams"])
+async def test_buttons_in_messengers(doorward_host: Any, kind: str) -> None:
+    """Slack's and Teams' own signatures; whom the configuration does not name, what is old, forged, replayed or late
+    counts for nothing; the first answer counts, and those who read along are told."""
+
+    def made(answer: str, id: str, user: str = "", **more: Any) -> tuple[bytes, dict[str, str]]:
+        if kind == "slack":
+            return by_slack(answer, id, user or "U1", **more)
+        return by_teams(f"<at>Doorward</at>&nbsp;{answer} {id}\n", user or "a-1", **more)
+
+    with receiver() as (url, got):
+        people = 'people = { U1 = "ann", a-1 = "ann", U2 = "bo", a-2 = "bo" }\n'
+        key = KEY if kind == "slack" else TEAMS_KEY
+        table = f'kind = "{kind}"\nurl = "{url}/x"\nsecret = "{key}"\n{people}'
+        tables = f'[notify.chat]\n{table}[notify.others]\nprincipals = ["bo"]\n{table}'
+        async with asking(doorward_host, tables) as (gate, app, request):
+            assert request.id in got[0][2].decode()
+            assert ('"action_id": "approve"' if kind == "slack" else f"approve {request.id}") in got[0][2].decode()
+            now, path = time.time(), "/notify/chat"
+            for body, headers, status in (
+                (*made("approve", request.id, "U9"), 403),
+                (*made("approve", request.id, sent=now - 400), 401),
+                (*made("approve", request.id, sent=now + 400), 401),
+                (*made("allow", request.id), 400),
+                (*made("approve", "unknown"), 404),
+                (made("approve", request.id)[0] + b" ", made("deny", request.id)[1], 401),
+                (made("approve", request.id)[0], {}, 400),
+            ):
+                assert await post(app, body, headers, path) == status, (body, status)
+            assert await post(app, *made("approve", request.id), "/notify/others") == 404
+            assert (await gate.services[REQUESTS].found(request.id)).state == "open"
+            good = made("approve", request.id)
+            assert [await post(app, *good, path), await post(app, *good, path)] == [200, 409]
+            assert await post(app, *made("deny", request.id, "U2" if kind == "slack" else "a-2"), path) == 409
+            found = await gate.services[REQUESTS].found(request.id)
+            assert (found.state, found.by) == ("approved", "ann (chat)")
+            await asyncio.gather(*app._saying)
+            told = [body.decode() for _, _, body in got[1:]]
+            assert ["ann has approved" in told[0], "bo came too late" in told[1], len(told)] == [True, True, 2]
+            assert "<!channel>" not in "".join(told)
 
 
 async def test_a_mail_and_what_fails(doorward_host: Any) -> None:
@@ -201,6 +268,8 @@ def test_no_messenger_takes_an_argument_for_markup() -> None:
         ('kind = "slack"', "slack needs url"),
         ('kind = "webhook"\nurl = "https://x.test"', "webhook needs secret"),
         ('kind = "slack"\nurl = "http://x.test/a"', "must be an https URL"),
+        ('kind = "slack"\nurl = "https://x.test"\nsecret = "0123456789abcdef01234567"', "secret and people"),
+        ('kind = "slack"\nurl = "https://x.test"\npeople = { U1 = "ann" }', "secret and people"),
         ('kind = "webhook"\nurl = "https://x.test"\nsecret = "short"', "fewer than 24 bytes"),
         ('kind = "email"\nhost = "x.test"\nsender = "a"\nto = ["b"]\ntls = "none"', "plain text"),
         ('kind = "email"\nhost = "x.test"\nsender = "a"\nto = ["b"]\nuser = "u"', "go together"),

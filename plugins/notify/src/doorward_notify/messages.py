@@ -61,11 +61,34 @@ def for_slack(request: ApprovalRequest, settings: MessengerSettings) -> dict[str
         pieces = [*pieces[: _BLOCKS - 1], "… NOT shown whole here"]
     blocks: list[dict[str, Any]] = [{"type": "header", "text": _plain(title(request)[:150])}]
     blocks += [{"type": "section", "text": _plain(piece)} for piece in pieces]
+    buttons: list[dict[str, Any]] = []
+    if settings.people:
+        for word, style in (("approve", "primary"), ("deny", "danger")):
+            shown = _plain(word.capitalize())
+            buttons.append({"type": "button", "text": shown, "action_id": word, "value": request.id, "style": style})
     if where := link(request, settings):
-        button = {"type": "button", "text": _plain("Answer in the console"), "url": where}
-        blocks.append({"type": "actions", "elements": [button]})
-    escaped = title(request).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return {"text": escaped, "blocks": blocks}
+        buttons.append({"type": "button", "text": _plain("Answer in the console"), "url": where})
+    if buttons:
+        blocks.append({"type": "actions", "elements": buttons})
+    return {"text": _escaped(title(request)), "blocks": blocks}
+
+
+def note(text: str, settings: MessengerSettings) -> dict[str, Any]:
+    """A line without markup, for Slack or Teams."""
+    if settings.kind == "slack":
+        return {"text": _escaped(text)}
+    return _card({"type": "AdaptiveCard", "version": "1.4", "body": [_runs(text)]})
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _card(card: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "message",
+        "attachments": [{"contentType": "application/vnd.microsoft.card.adaptive", "content": card}],
+    }
 
 
 def for_teams(request: ApprovalRequest, settings: MessengerSettings) -> dict[str, Any]:
@@ -75,11 +98,12 @@ def for_teams(request: ApprovalRequest, settings: MessengerSettings) -> dict[str
     for heading, text in parts(request):
         shown, left = _cut(text, left), max(left - len(text.encode()), 0)
         body += [_runs(heading, weight="Bolder"), _runs(shown, fontType="Monospace")]
+    if settings.people:
+        body.append(_runs(f"Answer here, to the outgoing webhook: approve {request.id}, or: deny {request.id}"))
     card: dict[str, Any] = {"type": "AdaptiveCard", "version": "1.4", "body": body}
     if where := link(request, settings):
         card["actions"] = [{"type": "Action.OpenUrl", "title": "Answer in the console", "url": where}]
-    attachment = {"contentType": "application/vnd.microsoft.card.adaptive", "content": card}
-    return {"type": "message", "attachments": [attachment]}
+    return _card(card)
 
 
 def for_email(request: ApprovalRequest, settings: MessengerSettings) -> EmailMessage:

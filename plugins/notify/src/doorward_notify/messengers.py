@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 import secrets
 import smtplib
@@ -60,6 +62,12 @@ class Messenger:
         if self._url and parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(parts.hostname or "")):
             raise ConfigError("must be an https URL: it gets what people approve of", place=f"{place} url")
         self.key = key_of(settings.secret, f"{place} secret") if settings.secret else b""
+        if self.key and settings.kind == "teams":
+            try:
+                self.key = base64.b64decode(self.key, validate=True)
+            except binascii.Error:
+                hint = "Take the security token as Teams shows it."
+                raise ConfigError("the token of Teams is base64", place=f"{place} secret", hint=hint) from None
 
     async def tell(self, request: ApprovalRequest, requests: Requests) -> None:
         """Tell of a request that is still open when it is time."""
@@ -88,10 +96,18 @@ class Messenger:
         shown = form[self.settings.kind](request, self.settings)
         body = json.dumps(shown, ensure_ascii=False).encode(errors="replace")
         headers = {"Content-Type": "application/json"}
-        if self.key:
+        if self.settings.kind == "webhook":
             headers |= signed(self.key, f"msg_{secrets.token_hex(12)}", time.time(), body)
         async with httpx2.AsyncClient(timeout=SECONDS, follow_redirects=False, trust_env=False) as client:
             (await client.post(self._url, content=body, headers=headers)).raise_for_status()
+
+    async def say(self, text: str) -> None:
+        """Tell those who read here what has become of a request, once."""
+        try:
+            async with httpx2.AsyncClient(timeout=SECONDS, follow_redirects=False, trust_env=False) as client:
+                (await client.post(self._url, json=messages.note(text, self.settings))).raise_for_status()
+        except (httpx2.HTTPError, OSError) as error:
+            log.warning("not_notified", messenger=self.name, why=type(error).__name__)
 
     def _mail(self, request: ApprovalRequest) -> None:
         settings, context = self.settings, ssl.create_default_context()

@@ -22,7 +22,12 @@ class MessengerSettings(Settings):
     zone: str = Field("UTC", description="The time zone of these hours, as in the IANA database: Europe/Berlin")
     console: str = Field("", description="The URL of the console, for a link to the request")
     url: Secret | None = Field(None, description="Where a webhook, Slack or Teams takes messages: a reference, ${NAME}")
-    secret: Secret | None = Field(None, description="The key of a webhook's signatures, in both directions")
+    secret: Secret | None = Field(
+        None, description="The key of a webhook's signatures, in both directions; of Slack and Teams, that of theirs"
+    )
+    people: dict[str, str] = Field(
+        {}, description="Who may answer in Slack or Teams: the principal of each of their user ids"
+    )
     tolerance: PositiveInt = Field(300, le=3600, description="Seconds that the time of an answer may differ from ours")
     host: str = Field("", description="The mail server")
     port: PositiveInt = Field(587, le=65535, description="Its port")
@@ -46,6 +51,10 @@ class MessengerSettings(Settings):
         needed = {"webhook": ("url", "secret"), "email": ("host", "sender", "to")}.get(self.kind, ("url",))
         if missing := [key for key in needed if not getattr(self, key)]:
             raise ValueError(f"{self.kind} needs {' and '.join(missing)}")
+        if bool(self.people) != (self.secret is not None) and self.kind in ("slack", "teams"):
+            raise ValueError("secret and people go together: who may answer, and what proves that they did")
+        if self.people and self.kind in ("webhook", "email"):
+            raise ValueError("people is for slack and teams only")
         if bool(self.user) != bool(self.password):
             raise ValueError("user and password go together")
         if self.kind == "email" and self.tls == "none" and not is_loopback(self.host):

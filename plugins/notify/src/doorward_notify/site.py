@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 from doorward import InvalidArguments, StateError, UnknownName
 from doorward.engines import Conflict, Put
 from doorward.serving import seldom
-from doorward_auth_kit import Unsigned, verify
-from doorward_json import read_json
+from doorward_auth_kit import Unsigned
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
+
+from doorward_notify.answers import Stranger, read
+from doorward_notify.messages import title
 
 if TYPE_CHECKING:
     from doorward.engines import Store
@@ -29,7 +33,16 @@ TABLE = "notify_answers"
 """The table with the answers that were taken, by messenger and id."""
 
 _MAX_BODY_BYTES, _BODY_SECONDS = 16 * 2**10, 10.0
-_ONCE = ("webhook-id", "webhook-timestamp", "webhook-signature")
+_ONCE = {
+    "webhook": ("webhook-id", "webhook-timestamp", "webhook-signature"),
+    "slack": ("x-slack-request-timestamp", "x-slack-signature"),
+    "teams": ("authorization",),
+}
+_FORMS = {
+    "webhook": 'the body is {"id", "answer": "approve" or "deny", "by", "said"?}',
+    "slack": "it is none of the buttons",
+    "teams": "say: approve ID, or: deny ID",
+}
 
 
 class Site:
@@ -43,6 +56,7 @@ class Site:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._messengers, self._requests, self._store, self._clock = messengers, requests, store, clock
+        self._saying: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -63,8 +77,9 @@ class Site:
         if messenger is None or not messenger.key:
             return 404, "nobody answers here"
         counted = Counter(name.decode("latin-1").lower() for name, _ in request.scope["headers"])
-        if request.method != "POST" or any(counted[name] != 1 for name in _ONCE):
-            return 400, "an answer is a POST with each of these headers once: " + ", ".join(_ONCE)
+        once = _ONCE[messenger.settings.kind]
+        if request.method != "POST" or any(counted[name] != 1 for name in once):
+            return 400, "an answer is a POST with each of these headers once: " + ", ".join(once)
         with anyio.move_on_after(_BODY_SECONDS):
             if (body := await _body(request)) is None:
                 return 413, f"a body has {_MAX_BODY_BYTES} bytes at most"
@@ -72,40 +87,38 @@ class Site:
         return 408, "it took too long"
 
     async def _answered(self, messenger: Messenger, headers: Mapping[str, str], body: bytes) -> tuple[int, str]:
-        tolerance = messenger.settings.tolerance
         try:
-            delivery = verify(messenger.key, headers, body, self._clock(), tolerance)
-            said = _read(body)
+            answer = read(messenger, headers, body, self._clock())
         except Unsigned as error:
             return 401, error.message
+        except Stranger as error:
+            return 403, str(error)
         except (ValueError, RecursionError):
-            return 400, 'the body is {"id", "answer": "approve" or "deny", "by", "said"?}'
+            return 400, _FORMS[messenger.settings.kind]
         requests = self._requests()
-        found = await requests.found(said["id"])
+        found = await requests.found(answer.id)
         if found is None or not messenger.fits(found.principal):
             return 404, "there is no such request (any more)"
-        key = f"{messenger.name} {delivery}"
+        key = f"{messenger.name} {hashlib.sha256(answer.delivery.encode()).hexdigest()}"
         try:  # longer than its time is good: it cannot come again later
-            await self._store.commit(Put(TABLE, key, b"", expected=0, ttl=3.0 * tolerance))
+            await self._store.commit(Put(TABLE, key, b"", expected=0, ttl=3.0 * messenger.settings.tolerance))
         except Conflict:
             return 409, "this answer was taken already"
+        told = "approved" if answer.approve else "denied"
         try:
-            by = f"{said['by']} ({messenger.name})"
-            await requests.answer(found.id, said["answer"] == "approve", by=by, said=said.get("said", ""))
+            await requests.answer(found.id, answer.approve, by=f"{answer.by} ({messenger.name})", said=answer.said)
         except (InvalidArguments, UnknownName) as error:
+            self._say(messenger, f"{answer.by} came too late: {error.message}")
             return 409, error.message
-        return 200, "approved" if said["answer"] == "approve" else "denied"
+        self._say(messenger, f"{answer.by} has {told}: {title(found)}")
+        return 200, told
 
-
-def _read(body: bytes) -> dict[str, Any]:
-    """Raises: ValueError for what is no answer."""
-    said = read_json(body.decode())
-    texts = ("id", "answer", "by") + (("said",) if isinstance(said, dict) and "said" in said else ())
-    if not isinstance(said, dict) or any(not isinstance(said.get(name), str) for name in texts):
-        raise ValueError("it is no answer")
-    if said["answer"] not in ("approve", "deny") or not said["by"].strip() or said.keys() - {*texts}:
-        raise ValueError("it is no answer")
-    return said
+    def _say(self, messenger: Messenger, text: str) -> None:
+        """Tell those who read along: Slack and Teams show nothing of an answer by themselves."""
+        if messenger.settings.kind != "webhook":
+            task = asyncio.ensure_future(messenger.say(text))
+            self._saying.add(task)
+            task.add_done_callback(self._saying.discard)
 
 
 async def _body(request: Request) -> bytes | None:
