@@ -54,6 +54,7 @@ async def test_names_that_are_none(doorward_host: Any) -> None:
             ("serch", "Near: doorward.search"),
             ("apierror", "Near: doorward.ApiError"),
             ("zzz", "There are: servers, search"),
+            ("account", 'Name the account in each call, by the argument _account: "work".'),
         ):
             (card,) = await gate.get_functions([f"doorward.{asked}"])
             assert said in card["error"]

@@ -73,6 +73,8 @@ class HelperCards(Helping):
         if name not in self._about:
             near = ", ".join(f"{MODULE}.{each}" for each in nearest(name, list(self._about), 3))
             others = f"Near: {near}." if near else f"There are: {', '.join(self._about)}."
+            if name == "account":  # a block of Python in a jail, and of no other sandbox
+                others = 'Name the account in each call, by the argument _account: "work".'
             return {"function": asked[:200], "error": f"there is no {asked[:200]}. {others}"}
         about = textwrap.indent(self._about[name], "    ").strip()
         helper = self._helpers.get(name)
