@@ -57,7 +57,7 @@ KEPT = 200
 program = module("tests/peers/peer.py").program
 ROOT = Path(__file__).parents[2]
 NAMES = ("one", "two", "three")
-STORED = '[runs]\ndurable = "always"\n'
+STORED = '[runs]\ndurable = "always"\n[caches.sqlite]\nmax_entries = 100_000\n'
 
 pytestmark = [
     pytest.mark.anyio,
