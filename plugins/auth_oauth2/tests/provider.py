@@ -388,6 +388,11 @@ def _api(state: Provider) -> flask.Flask:
         token = checked("write")
         return {"ok": True} if isinstance(token, Token) else token
 
+    @app.get("/api/bank")
+    def bank() -> Any:
+        """Wants to know better who it is (RFC 9470)."""
+        return refusal(401, error="insufficient_user_authentication", acr_values="gold", max_age="60")
+
     @app.get("/api/echo")
     def echo() -> Any:
         """The token, as hostile APIs give it back."""

@@ -593,6 +593,8 @@ async def test_more_scopes_without_a_person(home: Doorward, provider: Provider) 
         for _ in range(3):
             with pytest.raises(ServerError, match="wants the scope 'read', which its token has"):
                 await http.get("/owner")
+        with pytest.raises(ServerError, match='wants a stronger or a newer login: acr_values = "gold", max_age = "60"'):
+            await http.get("/bank")
         assert len(provider.asked("/token")) == asked
     async with home.http(home.auth(principal="alice", scope="read", **settings)) as http:
         with pytest.raises(ServerError, match="wants the scope 'write'") as refused:

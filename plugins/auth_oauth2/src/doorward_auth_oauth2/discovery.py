@@ -186,6 +186,15 @@ def challenged_scopes(response: httpx2.Response) -> list[str]:
     return _scopes((utils.extract_scope_from_www_auth(response) or "").split())
 
 
+def challenged_login(response: httpx2.Response) -> dict[str, str]:
+    """What an answer demands of the login itself (RFC 9470 section 3): `acr_values`, `max_age`."""
+    acr = _scopes((utils.extract_field_from_www_auth(response, "acr_values") or "").split())[:10]
+    age = utils.extract_field_from_www_auth(response, "max_age") or ""
+    return ({"acr_values": " ".join(acr)} if acr else {}) | (
+        {"max_age": age} if re.fullmatch(r"[0-9]{1,9}", age) else {}
+    )
+
+
 def _scopes(words: Iterable[str]) -> list[str]:
     """The words that are valid scopes (RFC 6749 section 3.3), up to a plausible number."""
     return [word for word in words if re.fullmatch(r"[\x21\x23-\x5b\x5d-\x7e]{1,200}", word)][:100]

@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import NoReturn
 
 import httpx2
 from doorward import LOCAL, ConfigError, LoginRefused, PluginContext, ServerError, log
@@ -59,6 +60,8 @@ class Bearer(FetchedAuth[Login]):
         request.headers["Authorization"] = f"Bearer {credential.token}"
 
     async def after(self, response: httpx2.Response, credential: Login) -> Login | None:
+        if response.status_code == 401 and "insufficient_user_authentication" in _challenge(response):
+            self._stronger(response)
         if _narrow(response):
             return await self._wider(response, credential)
         return await super().after(response, credential)
@@ -67,6 +70,15 @@ class Bearer(FetchedAuth[Login]):
         if _narrow(response):
             await self._wider(response, credential)
         await super().check(response, credential)
+
+    def _stronger(self, response: httpx2.Response) -> NoReturn:
+        """Raises: ServerError: no token that can be renewed helps (RFC 9470), only another login."""
+        from doorward_auth_oauth2.discovery import challenged_login
+
+        name = self._context.name
+        wanted = ", ".join(f'{key} = "{value}"' for key, value in challenged_login(response).items())
+        why = f"{name} wants a stronger or a newer login{f': {wanted}' if wanted else ''}"
+        raise ServerError(why, hint=f"Set params = {{ {wanted} }} in the auth of {name}. {self._advice}")
 
     async def _wider(self, response: httpx2.Response, credential: Login) -> Login:
         """A later login, if the scopes of this one do not suffice.
@@ -225,7 +237,11 @@ class Bearer(FetchedAuth[Login]):
 
 
 def _narrow(response: httpx2.Response) -> bool:
-    return response.status_code == 403 and "insufficient_scope" in response.headers.get("WWW-Authenticate", "")
+    return response.status_code == 403 and "insufficient_scope" in _challenge(response)
+
+
+def _challenge(response: httpx2.Response) -> str:
+    return response.headers.get("WWW-Authenticate", "")
 
 
 def _digest(*what: str) -> str:
