@@ -37,6 +37,7 @@ PARTS = (
     "scale",
     "sidechannels",
     "history",
+    "edits",
     "hijacked",
     "tokens",
     "surfaces",

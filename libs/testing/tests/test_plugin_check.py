@@ -349,6 +349,7 @@ def test_what_is_installed(check: Any) -> None:
     ended = check("command/plugin")
     assert (ended.code, "wrong" in ended.out) == (0, False), ended
     assert re.search(r"^ok +command plugin: For authors", ended.out, re.MULTILINE), ended.out
+    assert check("command/plugin", "--quiet").out == ""
     told = check("plugin", "--json").json
     assert (told["distribution"], told["ok"]) == ("doorward-testing", True)
     assert {"status", "check", "says", "do"} == set(told["checks"][0])
@@ -360,6 +361,8 @@ def test_what_is_wrong_ends_with_1(check: Any, package: Any) -> None:
     folder = package("doorward.cache", "raise ValueError('\\x1b[31mred\\nline')")
     ended = check(str(folder))
     assert ended.code == 1
+    quiet = check(str(folder), "--quiet")
+    assert (quiet.code, {line.split()[0] for line in quiet.out.splitlines() if line[0] != " "}) == (1, {"wrong"})
     assert "ValueError: �[31mred line (__init__.py:1)" in ended.out, ended.out
     pyproject = folder / "pyproject.toml"
     pyproject.write_text(pyproject.read_text().replace("doorward.cache", "doorward.caches"))

@@ -240,6 +240,13 @@ def test_what_is_said(new: Any, kind: str) -> None:
     assert kind != "secrets" or "${mine:machine}" in said
 
 
+def test_quiet_says_no_more_than_the_files(new: Any) -> None:
+    """For a script that goes on by itself."""
+    said = new("source", "notes", "--quiet").out
+    assert "pyproject.toml" in said
+    assert "Next:" not in said
+
+
 def test_without_the_distribution(cli: Cli) -> None:
     """Who has core alone is told what to install."""
     ended = cli("plugin", "new", "source", "notes")

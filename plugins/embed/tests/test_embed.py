@@ -62,9 +62,8 @@ class Sure(BaseModel):
 
 
 def needed(module: str, package: str) -> Any:
-    """A framework. CI has the smallest one of them alone: each takes seconds to be imported, for a few lines of ours."""
-    told = "is absent: pip install" if package == "pydantic-ai-slim" else "is for those who have it, by pip install"
-    return pytest.importorskip(module, reason=f"{package} {told} {package}")
+    """A framework."""
+    return pytest.importorskip(module, reason=f"{package} is absent: pip install {package}")
 
 
 def low_level(bought: list[str]) -> Server[Any]:

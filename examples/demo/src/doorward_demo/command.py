@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object with the data of each step.")
-def demo(as_json: bool) -> None:
+@click.option("--quiet", is_flag=True, help="Show no steps, only what they came to.")
+def demo(as_json: bool, quiet: bool) -> None:
     """Watch an MCP client use an API through the door, and a thief fail.
 
     Starts a small HTTP API on loopback, compiles it, serves it with `doorward serve`, and plays an agent that searches,
@@ -30,7 +31,7 @@ def demo(as_json: bool) -> None:
     from doorward_demo.told import Told
 
     screen = Screen(Console())
-    told = Told((lambda step: None) if as_json else screen.step)
+    told = Told((lambda step: None) if as_json or quiet else screen.step)
     try:
         with contextlib.redirect_stdout(sys.stderr if as_json else sys.stdout):  # the log must not mix with the JSON
             asyncio.run(_play(told))

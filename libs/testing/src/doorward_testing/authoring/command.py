@@ -43,7 +43,8 @@ class _Kind(click.ParamType):  # type: ignore[type-arg]
 @click.option("--folder", metavar="PATH", default="", help="Where it is written; ./DISTRIBUTION if not given.")
 @click.option("--license", metavar="SPDX", default="", help="For example Apache-2.0.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def new(kind: str, name: str, as_json: bool, **names: str) -> None:
+@click.option("--quiet", is_flag=True, help="Show the files alone, and not what is next.")
+def new(kind: str, name: str, as_json: bool, quiet: bool, **names: str) -> None:
     """Write a new plugin: a small, complete package, with tests that pass. NAME is its word in the configuration."""
     from doorward_testing.authoring.package import planned
 
@@ -56,10 +57,11 @@ def new(kind: str, name: str, as_json: bool, **names: str) -> None:
     say(f"{package.distribution}: {package.filled(package.kind.about)}\n")
     for file in files:
         say(f"  {package.folder / file}")
-    say(
-        f"\nNext:\n  cd {package.folder}\n  python -m pip install --editable '.[test]'\n  python -m pytest\n"
-        "  doorward plugin check .\n\nREADME.md says how to try it in a served gateway."
-    )
+    if not quiet:
+        say(
+            f"\nNext:\n  cd {package.folder}\n  python -m pip install --editable '.[test]'\n  python -m pytest\n"
+            "  doorward plugin check .\n\nREADME.md says how to try it in a served gateway."
+        )
 
 
 assert new.help
@@ -72,7 +74,8 @@ new.help += "\n\n\b\nKIND is one of:\n" + "\n".join(
 @click.argument("target", metavar="PATH|NAME")
 @click.option("--tests/--no-tests", default=True, show_default=True, help="Run its tests.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def check(target: str, tests: bool, as_json: bool) -> int:
+@click.option("--quiet", is_flag=True, help="Show only what is wrong or to do.")
+def check(target: str, tests: bool, as_json: bool, quiet: bool) -> int:
     """Check a plugin: the folder of its source (PATH), or an installed one (NAME, KIND/NAME, or a distribution).
 
     Loads it as core does, in processes of their own, and runs its tests; it runs the code of that plugin. Nothing is
@@ -84,11 +87,11 @@ def check(target: str, tests: bool, as_json: bool) -> int:
     from doorward_testing.authoring.checking import checked
 
     one, found = candidate(target), []
-    if not as_json:
+    if not (as_json or quiet):
         say(f"{one.distribution} {one.version}" + (f" in {one.folder}" if one.folder else ""))
     for line in checked(one, tests=tests):
         found.append(line)
-        if not as_json:
+        if not as_json and not (quiet and line.status == "ok"):
             _show(line)
     is_ok = all(line.status != "wrong" for line in found)
     if as_json:
