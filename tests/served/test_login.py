@@ -248,10 +248,10 @@ async def test_a_client_that_needs_nobody(tmp_path: Path, provider: Any) -> None
     provider.expires_in = 10
     many = "import asyncio\nimport mine\nresult = await asyncio.gather(*(mine.me() for n in range(50)))"
     async with place.stdio() as agent:
-        assert await agent.value(many) == [{"user": "alice", "scope": "read"}] * 50
+        assert await agent.value(many) == [{"user": "the client itself", "scope": "read"}] * 50
         assert len(provider.asked("/token")) == 1
         await anyio.sleep(5.1)  # half of its life
-        assert await agent.value(many) == [{"user": "alice", "scope": "read"}] * 50
+        assert await agent.value(many) == [{"user": "the client itself", "scope": "read"}] * 50
         assert until(lambda: len(provider.asked("/token")) == 2)
         provider.clients.clear()
         provider.revoke(refresh=True)

@@ -113,6 +113,18 @@ async def test_no_plugin_takes_the_place_of_another_tool(doorward_host: Any, cap
     assert "plugin_failed" in capfd.readouterr().err
 
 
+async def test_a_tool_that_has_just_come_is_found(doorward_host: Any) -> None:
+    """A client keeps no list of tools where a plugin has some that come and go."""
+    there: list[str] = []
+    doorward_host.install("plugin", "words", Tools(counting(offered=lambda gate, principal: bool(there))))
+    config = CONFIG.replace("plugins = []", 'plugins = ["words"]')
+    async with doorward_host.gateway(config) as gate, Client(build(gate)) as client:
+        first = await client.list_tools()
+        there.append("now")
+        new = {tool.name for tool in (await client.list_tools()).tools} - {tool.name for tool in first.tools}
+        assert (first.ttl_ms, new) == (0, {"count_words"})
+
+
 class Finished:
     """Somebody else's feature, by what `doorward` exports alone: each principal sees their runs, once there are any."""
 

@@ -43,6 +43,8 @@ class Tools:
         self.suspended = SuspendedCalls(gate.limits.asking, gate.process, resuming, key)
         output = Output(gate)
         self._own = AgentTools(gate, tools, self.suspended, output)
+        self.come_and_go = any(tool.offered is not AgentTool.offered for tool, _ in tools.values() if tool not in TOOLS)
+        """Whether a plugin may give a principal other tools from one moment to the next."""
         self._additions = additions
         self._makers: tuple[ToolMaker, ...] = (
             self._own,

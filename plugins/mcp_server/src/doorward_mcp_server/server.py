@@ -74,8 +74,9 @@ def build(gate: Gateway, changes: ChangeNotifier | None = None, key: bytes | Non
         found = await tools.listed(principal_of(ctx))
         if apps.declared(ctx) and pages.there():
             found = pages.shown(found, principal_of(ctx))
-        ttl = CHANGING_TTL_MS if any(gate.servers.exposing()) else _LISTS.ttl_ms
-        return t.ListToolsResult(tools=found, ttl_ms=ttl)
+        if tools.come_and_go:  # whoever has just got one looks for it at once
+            return t.ListToolsResult(tools=found)
+        return t.ListToolsResult(tools=found, ttl_ms=CHANGING_TTL_MS if any(gate.servers.exposing()) else _LISTS.ttl_ms)
 
     async def call_tool(ctx: Any, params: t.CallToolRequestParams) -> Any:
         return await tools.call(ctx, params)
